@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// The text is not an id.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("an id is a UUID such as `0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90`, not `{0}`")]
+#[error("must be a UUID such as `0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90`, not `{0}`")]
 pub struct NotAnId(String);
 
 /// A UUID in text, or an error that shows (the start of) what was given.

@@ -7,6 +7,7 @@ pub mod document;
 pub mod id;
 pub mod limit;
 pub mod right;
+pub mod text;
 pub mod time;
 
 pub use code::{Code, Error, Result};
@@ -14,5 +15,5 @@ pub use id::{
     AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RequestId, TenantId, UserId,
 };
 pub use limit::Limit;
-pub use right::{Role, Scope, Scopes};
+pub use right::{Role, Scope, Scopes, Visibility};
 pub use time::{Precision, RecordTime, WorldTime};

@@ -46,7 +46,7 @@ impl fmt::Display for Role {
 
 /// The text names no role.
 #[derive(Debug, thiserror::Error)]
-#[error("a role is `viewer`, `editor`, `admin` or `owner`, not `{0}`")]
+#[error("must be `viewer`, `editor`, `admin` or `owner`, not `{0}`")]
 pub struct NotARole(String);
 
 impl FromStr for Role {
@@ -57,6 +57,44 @@ impl FromStr for Role {
             .into_iter()
             .find(|role| role.name() == text)
             .ok_or_else(|| NotARole(text.to_owned()))
+    }
+}
+
+/// Who can open a base without being a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Visibility {
+    /// Everybody of the organisation reads it.
+    Open,
+    /// Members only; to others it does not exist.
+    Restricted,
+}
+
+impl Visibility {
+    /// Its name on the wire and in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Visibility::Open => "open",
+            Visibility::Restricted => "restricted",
+        }
+    }
+}
+
+/// What a person may do in a base of their organisation: `None` if it does not exist for them.
+///
+/// A system admin counts as owner; a member has their role; an open base makes everybody else of
+/// the organisation a viewer.
+pub const fn standing(
+    system_admin: bool,
+    membership: Option<Role>,
+    visibility: Visibility,
+) -> Option<Role> {
+    match (system_admin, membership, visibility) {
+        (true, _, _) => Some(Role::Owner),
+        (false, Some(role), _) => Some(role),
+        (false, None, Visibility::Open) => Some(Role::Viewer),
+        (false, None, Visibility::Restricted) => None,
     }
 }
 
@@ -127,7 +165,7 @@ impl fmt::Display for Scopes {
 
 /// The text names no scopes.
 #[derive(Debug, thiserror::Error)]
-#[error("a scope is `read`, `write` or `capture` (several with spaces between), not `{0}`")]
+#[error("must be `read`, `write` or `capture` (several with spaces between), not `{0}`")]
 pub struct NotAScope(String);
 
 impl FromStr for Scopes {
@@ -146,5 +184,32 @@ impl FromStr for Scopes {
             }
         }
         if words == 0 { Err(NotAScope(String::new())) } else { Ok(scopes) }
+    }
+}
+
+impl Serialize for Scopes {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Scopes {
+    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(source)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Scopes {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scopes".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
     }
 }
