@@ -1,1 +1,5 @@
-//! client
+//! Quipu as a client of a server: one request at a time, over TCP, TLS or a local socket.
+
+mod server;
+
+pub use server::{CallError, Server};
