@@ -1,1 +1,9 @@
-//! providers
+//! What the ledger asks of the outside: vectors, parsers in a cage, pages of the network.
+//!
+//! Each provider is a struct over a closed set of kinds, one of them deterministic. Timeouts,
+//! limits and counts stand in the struct once; prompts and domain rules stand elsewhere.
+
+pub mod embed;
+pub mod models;
+
+pub use embed::{EmbedError, Embedder, quantise};

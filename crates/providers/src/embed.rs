@@ -1,0 +1,237 @@
+//! Text to vectors.
+//!
+//! A vector is only comparable with vectors of the same [`Embedder::model_tag`]; whoever stores
+//! one stores the tag beside it. Without an installed model there is no embedder, and search
+//! stays lexical.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+mod hash;
+mod local;
+mod words;
+
+use local::Local;
+
+/// Why a text has no vector.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// A file of the model cannot be read.
+    #[error("the model's file {} cannot be read", file.display())]
+    Read {
+        /// Which file.
+        file: PathBuf,
+        /// The system's answer.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file of the model is not the one that was installed.
+    #[error("the model's file {} {wrong}; remove the model's folder and run `quipu models install`", file.display())]
+    Damaged {
+        /// Which file.
+        file: PathBuf,
+        /// What is wrong with it.
+        wrong: String,
+    },
+    /// A text could not be cut into the model's words.
+    #[error("a text could not be tokenised")]
+    Tokenise(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The model failed on a text.
+    #[error("the model failed on a text")]
+    Run(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Makes vectors of texts. Cheap to hold: a model is read when the first text arrives.
+#[derive(Debug)]
+pub struct Embedder {
+    kind: Kind,
+    tag: String,
+    width: usize,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Local(Local),
+    Hash,
+}
+
+impl Embedder {
+    /// The embedder over the model installed in `dir`, or none if none is installed.
+    ///
+    /// Reads the manifest only; contents are checked against it when the model is first used.
+    /// Passages take all processors but one, so that a query finds one free.
+    ///
+    /// # Errors
+    /// The manifest is there but cannot be read, or is not one of ours.
+    pub fn load(dir: &Path) -> Result<Option<Embedder>, EmbedError> {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let spare = NonZeroUsize::new(processors - 1).unwrap_or(NonZeroUsize::MIN);
+        Self::load_with(dir, spare)
+    }
+
+    /// Like [`Embedder::load`], with at most `passages_at_once` passages worked on at a time.
+    pub fn load_with(
+        dir: &Path,
+        passages_at_once: NonZeroUsize,
+    ) -> Result<Option<Embedder>, EmbedError> {
+        let Some(local) = Local::find(dir, passages_at_once)? else {
+            return Ok(None);
+        };
+        Ok(Some(Embedder {
+            tag: local.tag(),
+            width: local::WIDTH,
+            kind: Kind::Local(local),
+        }))
+    }
+
+    /// A deterministic embedder without a model: texts that share words have similar vectors.
+    ///
+    /// # Panics
+    /// If `width` is 0.
+    pub fn hash(width: usize) -> Embedder {
+        assert!(0 < width, "a vector has at least one number");
+        Embedder {
+            kind: Kind::Hash,
+            tag: format!("hash-{width}@1"),
+            width,
+        }
+    }
+
+    /// Name, revision and reading scheme; vectors of different tags never compare.
+    pub fn model_tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// Numbers in a vector.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Languages the model was trained on, as ISO 639-1 codes; none means that any will do.
+    pub fn languages(&self) -> Option<&'static [&'static str]> {
+        match &self.kind {
+            Kind::Local(_) => Some(&["en"]),
+            Kind::Hash => None,
+        }
+    }
+
+    /// Vectors of passages, in their order, each of unit length (of zeros for a text without a
+    /// word under [`Embedder::hash`]). A passage beyond the model's length is read as far as
+    /// that; the same text gives the same vector whatever stands beside it.
+    pub async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        match &self.kind {
+            Kind::Local(local) => local.passages(texts).await,
+            Kind::Hash => Ok(texts
+                .iter()
+                .map(|text| hash::vector(text, self.width))
+                .collect()),
+        }
+    }
+
+    /// Vector of a question. It never waits behind a queue of passages.
+    pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        match &self.kind {
+            Kind::Local(local) => local.query(text).await,
+            Kind::Hash => Ok(hash::vector(text, self.width)),
+        }
+    }
+}
+
+/// A vector as bytes: the number `i` is about `scale * code[i]`.
+///
+/// The largest magnitude becomes 127, so the error of a number is at most half a `scale`.
+pub fn quantise(vector: &[f32]) -> (f32, Vec<i8>) {
+    let largest = vector
+        .iter()
+        .fold(0.0f32, |largest, number| largest.max(number.abs()));
+    let scale = largest / 127.0;
+    if scale <= 0.0 {
+        return (0.0, vec![0; vector.len()]);
+    }
+    (
+        scale,
+        vector
+            .iter()
+            .map(|number| (number / scale).round() as i8)
+            .collect(),
+    )
+}
+
+/// Scales a vector to unit length; zeros stay zeros.
+fn normalise(vector: &mut [f32]) {
+    let length = vector
+        .iter()
+        .map(|number| number * number)
+        .sum::<f32>()
+        .sqrt();
+    if 0.0 < length {
+        for number in vector {
+            *number /= length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cosine(a: &[f32], b: &[f32]) -> f32 {
+        a.iter().zip(b).map(|(a, b)| a * b).sum()
+    }
+
+    #[tokio::test]
+    async fn texts_that_share_words_are_nearer_than_texts_that_share_none() {
+        let embedder = Embedder::hash(64);
+
+        let vectors = embedder
+            .embed_passages(&[
+                "The bridge over the Elbe",
+                "elbe BRIDGE",
+                "a recipe for bread",
+            ])
+            .await
+            .unwrap();
+
+        assert!(cosine(&vectors[0], &vectors[2]) + 0.2 < cosine(&vectors[0], &vectors[1]));
+        assert_eq!(
+            vectors[1],
+            embedder.embed_query("Bridge, Elbe").await.unwrap()
+        );
+    }
+
+    #[tokio::test]
+    async fn hash_vectors_are_of_unit_length_but_for_texts_without_words() {
+        let embedder = Embedder::hash(16);
+
+        let word = embedder.embed_query("word").await.unwrap();
+        let none = embedder.embed_query(" - ").await.unwrap();
+
+        assert!((cosine(&word, &word) - 1.0).abs() < 1e-6);
+        assert_eq!(none, vec![0.0; 16]);
+    }
+
+    #[test]
+    fn quantising_errs_by_half_a_step_at_most() {
+        let vector = [0.5f32, -0.25, 0.001, -1.0, 0.0];
+
+        let (scale, codes) = quantise(&vector);
+
+        assert_eq!(codes[3], -127);
+        for (number, code) in vector.iter().zip(codes) {
+            assert!((number - scale * f32::from(code)).abs() <= scale / 2.0 + f32::EPSILON);
+        }
+        assert_eq!(quantise(&[0.0, 0.0]), (0.0, vec![0, 0]));
+    }
+
+    #[test]
+    fn a_folder_without_a_model_gives_no_embedder() {
+        let dir = tempfile::tempdir().unwrap();
+
+        assert!(Embedder::load(dir.path()).unwrap().is_none());
+        assert!(
+            Embedder::load(&dir.path().join("absent"))
+                .unwrap()
+                .is_none()
+        );
+    }
+}

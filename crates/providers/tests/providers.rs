@@ -1,0 +1,3 @@
+//! The providers from outside: with a model where one is installed, and with real processes.
+
+mod minilm;
