@@ -1,1 +1,5 @@
-//! formats
+//! Bytes to model values. Nothing here reads a file, a clock or the network.
+
+#![warn(missing_docs)]
+
+pub mod document;

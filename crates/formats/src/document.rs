@@ -1,0 +1,61 @@
+//! The text of a document: headings, their bodies in reading order, and what could not be read.
+//!
+//! [`Format::detect`] names the format of a file or says why it is refused, [`parse`] reads it.
+//! A parser keeps every visible run of characters or names in `left_out` what it dropped; it
+//! never guesses a title or a date that the file does not state.
+
+mod archive;
+mod date;
+mod detect;
+mod docx;
+mod encoding;
+mod error;
+mod html;
+mod limits;
+mod markdown;
+mod omml;
+mod ooxml;
+mod outline;
+mod pdf;
+mod table;
+mod text;
+mod xml;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use model::document::ParsedDocument;
+
+pub use detect::{Format, Refusal};
+pub use error::DocumentError;
+pub use limits::Limits;
+
+/// Reads `bytes` as `format`. The file's name only ever appears in messages.
+///
+/// Memory follows the bytes of the file and the text found in it, never the sizes a file claims;
+/// run it in a process with limited memory and time all the same.
+///
+/// # Errors
+/// What is wrong with the file, or which of the `limits` it passes. A parser that panics on a
+/// broken file answers [`DocumentError::Broken`].
+pub fn parse(
+    format: Format,
+    filename: &str,
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<ParsedDocument, DocumentError> {
+    // The PDF reader panics on damaged files; a broken document is the sender's error, not ours.
+    let parsed = catch_unwind(AssertUnwindSafe(|| match format {
+        Format::Markdown => markdown::parse(bytes),
+        Format::Text => text::parse(bytes),
+        Format::Html => html::parse(bytes),
+        Format::Docx => docx::parse(bytes, limits),
+        Format::Pdf => pdf::parse(bytes, limits),
+        _ => Err(DocumentError::broken("not read yet")),
+    }));
+    parsed.unwrap_or_else(|_| {
+        Err(DocumentError::Broken(format!(
+            "`{filename}` is not a well formed {}",
+            format.name()
+        )))
+    })
+}
