@@ -191,7 +191,14 @@ fn read_batch(
 
 /// One message of a batch; what it may not hold is refused under its own id.
 fn read_entry(rules: &PostHeaders<'_>, entry: &RawValue) -> Result<Message, Refusal> {
-    let message = read_message(rules, entry)?;
+    let message = read_message(rules, entry).map_err(|refusal| match refusal.code {
+        HEADER_MISMATCH => {
+            let message =
+                "a batch holds messages of protocol revision 2025-03-26 only; send this one alone";
+            Refusal::new(INVALID_REQUEST, message).id(refusal.id)
+        }
+        _ => refusal,
+    })?;
     match message.kind {
         Kind::Request(request) if matches!(request.call, Call::Initialize { .. }) => {
             let message = "`initialize` must be sent alone, not in a batch";
