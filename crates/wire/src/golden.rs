@@ -112,7 +112,8 @@ struct Fill {
 
 impl Request {
     /// Its headers but `Authorization`. `Content-Type: application/json` is among them unless the
-    /// case says otherwise; `{host}` in a value is the door's host and port.
+    /// case says otherwise; `{host}` in a value is the door's host and port. A name may come
+    /// twice, in two spellings, and a value may hold bytes beyond ASCII: send both as they are.
     pub fn headers(&self, host: &str) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         if !self

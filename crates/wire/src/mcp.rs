@@ -10,7 +10,8 @@ mod reply;
 mod version;
 
 pub use post::{
-    Call, ClientInfo, Incoming, Kind, Message, PostHeaders, Request, is_json, read_post,
+    Call, ClientInfo, Incoming, Kind, Message, PostHeaders, Request, header_text, is_json,
+    read_post,
 };
 pub use reply::{Reply, TTL_MS, discover_result, initialize_result, tool_answer, tool_failure};
 pub use version::{Era, Version, negotiate, supported};

@@ -12,7 +12,7 @@ use crate::rpc::{
     self, Envelope, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RawId, Refusal,
 };
 
-/// The headers that decide, as they were sent; a header sent several times is joined by commas.
+/// The headers that decide, as they were sent, each through [`header_text`].
 ///
 /// `Accept` is not among them: every answer is JSON, whatever the client says it would take. No
 /// more is a session id, for there are no sessions.
@@ -122,6 +122,15 @@ impl ClientInfo {
         let (name, version) = (text("name"), text("version"));
         (!name.trim().is_empty()).then_some(Self { name, version })
     }
+}
+
+/// One header's text from all the values it was sent with.
+///
+/// Several are joined by commas, and bytes that are not UTF-8 stand as U+FFFD: such a header says
+/// nothing that we know, but it is not absent either. `None` if there are no values.
+pub fn header_text<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
+    let values: Vec<_> = values.into_iter().map(String::from_utf8_lossy).collect();
+    (!values.is_empty()).then(|| values.join(", "))
 }
 
 /// Whether a content type is JSON, with or without parameters.
@@ -555,6 +564,14 @@ mod tests {
         ] {
             assert!(!is_json(other), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_read_is_not_absent() {
+        assert_eq!(header_text([]), None);
+        assert_eq!(header_text([&b"a"[..]]).as_deref(), Some("a"));
+        assert_eq!(header_text([&b"a"[..], &b"b"[..]]).as_deref(), Some("a, b"));
+        assert_eq!(header_text([&b"\xff"[..]]).as_deref(), Some("\u{fffd}"));
     }
 
     #[test]
