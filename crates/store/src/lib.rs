@@ -1,1 +1,45 @@
-//! store
+//! The only room that speaks SQL: two engines behind one `Db`, the files' bytes, and the search
+//! index.
+//!
+//! Typed functions stand in a file per noun: values in, values out, `&mut Tx` first. Nothing
+//! above this room knows which engine it runs on.
+
+pub mod audit;
+pub mod bases;
+pub mod chunks;
+pub mod credentials;
+pub mod documents;
+mod engine;
+mod error;
+pub mod idempotency;
+pub mod jobs;
+mod migrations;
+mod sql;
+mod statement;
+pub mod tenants;
+pub mod users;
+mod value;
+pub mod vectors;
+
+pub use error::StoreError;
+pub use sql::{Db, Options, Recording, Tx};
+pub use statement::Statement;
+
+/// Every statement of this room.
+pub fn statements() -> impl Iterator<Item = &'static Statement> {
+    [
+        audit::STATEMENTS,
+        bases::STATEMENTS,
+        chunks::STATEMENTS,
+        credentials::STATEMENTS,
+        documents::STATEMENTS,
+        idempotency::STATEMENTS,
+        jobs::STATEMENTS,
+        tenants::STATEMENTS,
+        users::STATEMENTS,
+        vectors::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}

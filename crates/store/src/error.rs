@@ -1,0 +1,63 @@
+//! What the store can fail at.
+
+use std::error::Error as StdError;
+
+use model::{Code, Error};
+
+/// A failure of the store: what was being done, and why it did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk is full or takes no writes. Nothing of the transaction stays; reads go on.
+    #[error("the disk is full or refuses writes: {0}")]
+    Full(String),
+    /// Others hold what this needs; the same may succeed in a moment.
+    #[error("the database is busy: {0}")]
+    Busy(String),
+    /// A row with this key is there already; names the table.
+    #[error("`{0}` already has a row with this key")]
+    Unique(String),
+    /// Anything else.
+    #[error("could not {what}: {source}")]
+    Failed {
+        /// What was being done, as "could not …" continues.
+        what: String,
+        /// Why it failed.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// A failure with its cause.
+    pub fn failed(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        StoreError::Failed {
+            what: what.into(),
+            source: source.into(),
+        }
+    }
+}
+
+/// Seconds after which a full disk is worth another try.
+const FULL_RETRY: u32 = 30;
+
+impl From<StoreError> for Error {
+    fn from(failure: StoreError) -> Self {
+        match failure {
+            StoreError::Full(_) => Error::new(
+                Code::StorageFull,
+                "the disk is full or refuses writes; nothing was changed, and reading still works",
+            )
+            .retry_after(FULL_RETRY)
+            .caused_by(failure),
+            StoreError::Busy(_) => Error::new(
+                Code::Unavailable,
+                "the database is busy; try again in a moment",
+            )
+            .retry_after(1)
+            .caused_by(failure),
+            StoreError::Unique(_) | StoreError::Failed { .. } => Error::internal(failure),
+        }
+    }
+}
