@@ -5,5 +5,7 @@
 
 pub mod embed;
 pub mod models;
+pub mod parser;
 
 pub use embed::{EmbedError, Embedder, quantise};
+pub use parser::{Content, ParseFailure, ParserLimits, ParserOptions, ParserPool, serve_parser};

@@ -409,9 +409,11 @@ fn from_wheel(file: &PublishedFile, folder: &Path) -> Result<Vec<u8>, InstallErr
 
 /// Lower-case hexadecimal.
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
+    let halves = Sha256::digest(bytes)
+        .into_iter()
+        .flat_map(|byte| [byte >> 4, byte & 15]);
+    halves
+        .map(|half| char::from_digit(half.into(), 16).expect("half a byte is a digit"))
         .collect()
 }
 
