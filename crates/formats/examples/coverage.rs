@@ -25,12 +25,14 @@ struct Recall {
 
 impl Recall {
     fn of(expected: &[String], parsed: &[String]) -> Recall {
+        // A reference shorter than a gram is one gram.
+        let size = GRAM.min(expected.len()).max(1);
         let mut known: HashMap<&[String], usize> = HashMap::new();
-        for gram in grams(parsed) {
+        for gram in parsed.windows(size) {
             *known.entry(gram).or_default() += 1;
         }
         let mut recall = Recall::default();
-        for gram in grams(expected) {
+        for gram in expected.windows(size) {
             recall.wanted += 1;
             if let Some(left) = known.get_mut(gram).filter(|left| **left > 0) {
                 *left -= 1;
@@ -52,11 +54,6 @@ impl Recall {
             self.found as f64 / self.wanted as f64
         }
     }
-}
-
-/// All runs of [`GRAM`] units; a shorter text is one gram.
-fn grams(units: &[String]) -> impl Iterator<Item = &[String]> {
-    units.windows(GRAM.min(units.len()).max(1))
 }
 
 fn main() {
@@ -234,11 +231,15 @@ fn without_line_bound(text: &str, mark: char) -> String {
     out
 }
 
+/// Runs of letters and digits.
 fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
-/// Characters with white space removed: spacing is not text.
+/// Characters, white space aside.
 fn letters(text: &str) -> Vec<String> {
     text.chars()
         .filter(|letter| !letter.is_whitespace())

@@ -5,6 +5,7 @@
 //! never guesses a title or a date that the file does not state.
 
 mod archive;
+mod csv;
 mod date;
 mod detect;
 mod docx;
@@ -13,12 +14,17 @@ mod error;
 mod html;
 mod limits;
 mod markdown;
+mod odf;
 mod omml;
 mod ooxml;
 mod outline;
 mod pdf;
+mod pptx;
+mod script;
+mod sheet;
 mod table;
 mod text;
+mod xlsx;
 mod xml;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,6 +56,12 @@ pub fn parse(
         Format::Html => html::parse(bytes),
         Format::Docx => docx::parse(bytes, limits),
         Format::Pdf => pdf::parse(bytes, limits),
+        Format::Csv => csv::parse(filename, bytes),
+        Format::Xlsx => xlsx::parse(bytes, limits),
+        Format::Pptx => pptx::parse(bytes, limits),
+        Format::Odt => odf::text(bytes, limits),
+        Format::Ods => odf::spreadsheet(bytes, limits),
+        Format::Odp => odf::presentation(bytes, limits),
         _ => Err(DocumentError::broken("not read yet")),
     }));
     parsed.unwrap_or_else(|_| {

@@ -358,7 +358,14 @@ impl Reader {
                 self.left.deleted += row.text().chars().count();
                 continue;
             }
-            let mut texts: Vec<String> = Vec::new();
+            let before = row
+                .child("w:trPr")
+                .and_then(|row| row.value_of("w:gridBefore"));
+            let before = before
+                .and_then(|before| before.parse().ok())
+                .unwrap_or(0_usize)
+                .min(64);
+            let mut texts: Vec<String> = vec![String::new(); before];
             let mut cells = Vec::new();
             cells_in(row, &mut |cell| cells.push(cell));
             for cell in cells {

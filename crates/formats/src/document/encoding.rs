@@ -1,5 +1,7 @@
 //! Text out of bytes whose encoding nothing states.
 
+use std::borrow::Cow;
+
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
@@ -9,9 +11,9 @@ use super::DocumentError;
 const SAMPLE_BYTES: usize = 1 << 20;
 
 /// Text of a file, and what is worth telling about how it was read.
-pub(super) struct Decoded {
+pub(super) struct Decoded<'b> {
     /// The characters, without a byte order mark.
-    pub(super) text: String,
+    pub(super) text: Cow<'b, str>,
     /// Sentences for `left_out`.
     pub(super) left_out: Vec<String>,
 }
@@ -21,7 +23,7 @@ pub(super) struct Decoded {
 ///
 /// # Errors
 /// [`DocumentError::NotText`] if no text in a known encoding has such bytes.
-pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, DocumentError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded<'_>, DocumentError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return Ok(decoded(encoding, &bytes[mark..]));
     }
@@ -33,7 +35,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, DocumentError> {
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(Decoded {
-            text: text.to_owned(),
+            text: text.into(),
             left_out: Vec::new(),
         });
     }
@@ -41,12 +43,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, DocumentError> {
 }
 
 /// Decodes bytes whose encoding a label states ("shift_jis"); as [`decode`] for an unknown label.
-pub(super) fn decode_labelled(bytes: &[u8], label: &str) -> Result<Decoded, DocumentError> {
+pub(super) fn decode_labelled<'b>(
+    bytes: &'b [u8],
+    label: &str,
+) -> Result<Decoded<'b>, DocumentError> {
     match Encoding::for_label(label.as_bytes()) {
         Some(encoding) => {
             let (text, _, _) = encoding.decode(bytes);
             Ok(Decoded {
-                text: text.into_owned(),
+                text,
                 left_out: Vec::new(),
             })
         }
@@ -89,17 +94,14 @@ pub(super) fn guess(bytes: &[u8]) -> &'static Encoding {
     }
 }
 
-fn decoded(encoding: &'static Encoding, bytes: &[u8]) -> Decoded {
+fn decoded<'b>(encoding: &'static Encoding, bytes: &'b [u8]) -> Decoded<'b> {
     let (text, damaged) = encoding.decode_without_bom_handling(bytes);
     let mut left_out = Vec::new();
     if damaged {
         let lost = text.chars().filter(|letter| *letter == '\u{FFFD}').count();
         left_out.push(format!("{lost} places are not valid {}", encoding.name()));
     }
-    Decoded {
-        text: text.into_owned(),
-        left_out,
-    }
+    Decoded { text, left_out }
 }
 
 /// Control characters that no text file holds: all but tab, line ends, form feed and escape.

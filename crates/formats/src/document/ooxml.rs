@@ -3,7 +3,7 @@
 use model::document::DocumentDate;
 
 use super::archive::Archive;
-use super::xml::XmlReader;
+use super::xml::{Found, XmlReader};
 use super::{DocumentError, date, table};
 
 /// Reads the text of a part; `None` if there is none.
@@ -132,19 +132,33 @@ pub(super) fn chart(
 ) -> Result<Option<String>, DocumentError> {
     let text = archive.stream(part, |stream| {
         let mut xml = XmlReader::new(part, stream);
-        let mut titles: Vec<String> = Vec::new();
+        let (mut titles, mut axes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut kind = None;
         let mut series: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
-        while let Some(element) = xml.next_of(&|name| matches!(name, "c:ser" | "c:title"))? {
+        let kinds = |name: &str| name.starts_with("c:") && name.ends_with("Chart");
+        let wanted = |name: &str| matches!(name, "c:ser" | "c:title");
+        while let Some(found) = xml.next_of_either(&kinds, &wanted)? {
+            let element = match found {
+                Found::Opened(element) => {
+                    kind = kind.or_else(|| chart_kind(&element.name));
+                    continue;
+                }
+                Found::Whole(element) => element,
+            };
             if element.is("c:title") {
                 let mut title = String::new();
                 element.each("a:t", &mut |text| title.push_str(&text.text()));
-                titles.push(title);
+                // The chart's own title stands before what it draws, those of its axes after.
+                match series.is_empty() {
+                    true => titles.push(title),
+                    false => axes.push(title),
+                }
                 continue;
             }
             let values = |names: [&str; 2]| {
                 let mut values = Vec::new();
                 if let Some(list) = names.iter().find_map(|name| element.child(name)) {
-                    list.each("c:v", &mut |value| values.push(value.text()));
+                    list.each("c:v", &mut |value| values.push(shown_number(&value.text())));
                 }
                 values
             };
@@ -184,14 +198,101 @@ pub(super) fn chart(
                 rows.push(row);
             }
         }
+        titles.extend(kind.map(str::to_owned));
+        titles.push(table::markdown(&rows));
+        titles.extend(axes);
         titles.retain(|title| !title.trim().is_empty());
-        Ok(
-            format!("{}\n\n{}", titles.join("\n\n"), table::markdown(&rows))
-                .trim()
-                .to_owned(),
-        )
+        Ok(titles.join("\n\n"))
     })?;
     Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// What kind of chart an element draws, in words.
+fn chart_kind(name: &str) -> Option<&'static str> {
+    Some(match name.trim_start_matches("c:") {
+        "lineChart" | "line3DChart" => "Line chart",
+        "barChart" | "bar3DChart" => "Bar chart",
+        "pieChart" | "pie3DChart" | "ofPieChart" => "Pie chart",
+        "doughnutChart" => "Doughnut chart",
+        "areaChart" | "area3DChart" => "Area chart",
+        "scatterChart" => "Scatter chart",
+        "bubbleChart" => "Bubble chart",
+        "radarChart" => "Radar chart",
+        "surfaceChart" | "surface3DChart" => "Surface chart",
+        "stockChart" => "Stock chart",
+        _ => return None,
+    })
+}
+
+/// What a drawing over a sheet or a slide says.
+#[derive(Debug, Default)]
+pub(super) struct Drawing {
+    pub(super) texts: Vec<String>,
+    pub(super) left_out: Vec<String>,
+}
+
+/// The text boxes, charts and diagrams of a drawing part.
+pub(super) fn drawing(archive: &mut Archive<'_>, part: &str) -> Result<Drawing, DocumentError> {
+    let relations = Relations::of(archive, part)?;
+    let mut out = Drawing::default();
+    let (mut pictures, mut charts) = (0, Vec::new());
+    archive.stream(part, |stream| {
+        let mut xml = XmlReader::new(part, stream);
+        let wanted = |name: &str| {
+            matches!(
+                name,
+                "txBody" | "c:chart" | "dgm:relIds" | "pic" | "mc:Fallback"
+            )
+        };
+        while let Some(element) = xml.next_of(&wanted)? {
+            match &*element.name {
+                "txBody" => {
+                    let mut lines = Vec::new();
+                    element.each("a:p", &mut |line| lines.push(line.text().trim().to_owned()));
+                    out.texts.push(lines.join("\n").trim().to_owned());
+                }
+                "pic" => pictures += 1,
+                "c:chart" | "dgm:relIds" => {
+                    let id = element
+                        .attribute("r:id")
+                        .or_else(|| element.attribute("r:dm"));
+                    charts.extend(id.and_then(|id| relations.target(id)).map(str::to_owned));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    for part in charts {
+        out.texts.extend(chart_or_diagram(archive, &part)?);
+    }
+    if pictures > 0 {
+        out.left_out
+            .push(format!("{pictures} pictures (their text is not read)"));
+    }
+    Ok(out)
+}
+
+/// The text of a chart or of a diagram's data.
+pub(super) fn chart_or_diagram(
+    archive: &mut Archive<'_>,
+    part: &str,
+) -> Result<Option<String>, DocumentError> {
+    match part.contains("diagram") {
+        true => diagram(archive, part),
+        false => chart(archive, part),
+    }
+}
+
+/// A number as an office program shows it, to 15 digits: files hold "4.4000000000000004".
+pub(super) fn shown_number(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(value) if text.len() > 15 && value.is_finite() => {
+            let rounded: f64 = format!("{value:.14e}").parse().unwrap_or(value);
+            rounded.to_string()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The words of a diagram (SmartArt), one point a line.

@@ -75,8 +75,10 @@ impl Outline {
     }
 
     fn close(&mut self) {
-        let body = self.body.trim().to_owned();
-        self.body.clear();
+        let mut body = std::mem::take(&mut self.body);
+        body.truncate(body.trim_end().len());
+        let blank = body.len() - body.trim_start().len();
+        body.drain(..blank);
         if !body.is_empty() || !self.path.is_empty() {
             let heading_path = self.path.iter().map(|(_, text)| text.clone()).collect();
             self.sections.push(Section { heading_path, body });

@@ -1,42 +1,54 @@
 //! Tables as Markdown, one line a row.
 
 /// Columns a Markdown table may have; a row beyond goes on without being filled up.
-const COLUMNS_FILLED: usize = 256;
+pub(super) const COLUMNS_FILLED: usize = 256;
 
-/// Text fit for a cell: on one line, with its bars escaped.
-pub(super) fn cell(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+/// Writes `text` fit for a cell: on one line, with its bars escaped.
+fn cell_into(out: &mut String, text: &str) {
+    let start = out.len();
     for word in text.split_whitespace() {
-        if !out.is_empty() {
+        if out.len() > start {
             out.push(' ');
         }
-        for letter in word.chars() {
-            if letter == '|' {
-                out.push('\\');
-            }
-            out.push(letter);
+        match word.contains('|') {
+            true => out.push_str(&word.replace('|', "\\|")),
+            false => out.push_str(word),
         }
     }
-    out
 }
 
-/// One row of a table. `cells` are plain text.
-pub(super) fn row<S: AsRef<str>>(cells: &[S], columns: usize) -> String {
-    let mut out = String::from("|");
+/// Writes one row of a table, filled up to `columns`. `cells` are plain text.
+pub(super) fn row_into<'c>(out: &mut String, cells: impl Iterator<Item = &'c str>, columns: usize) {
+    let mut written = 0;
+    out.push('|');
     for text in cells {
         out.push(' ');
-        out.push_str(&cell(text.as_ref()));
+        cell_into(out, text);
         out.push_str(" |");
+        written += 1;
     }
-    for _ in cells.len()..columns.min(COLUMNS_FILLED) {
+    for _ in written..columns.min(COLUMNS_FILLED) {
         out.push_str("  |");
     }
-    out
 }
 
 /// The line between a table's head and its rows.
 pub(super) fn rule(columns: usize) -> String {
     format!("|{}", " --- |".repeat(columns.max(1)))
+}
+
+/// A Markdown table on one line, without its bars.
+pub(super) fn flat(markdown: &str) -> String {
+    let mut texts = Vec::new();
+    for line in markdown.lines().filter(|line| !line.starts_with("| ---")) {
+        let line = line.replace("\\|", "\u{1}");
+        let cells = line
+            .split('|')
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
+        texts.extend(cells.map(|text| text.replace('\u{1}', "|")));
+    }
+    texts.join(" ")
 }
 
 /// A table whose first row is its head. Rows without any text are left away; a table of one
@@ -55,10 +67,10 @@ pub(super) fn markdown<S: AsRef<str>>(rows: &[Vec<S>]) -> String {
         if index > 0 {
             out.push('\n');
         }
-        out.push_str(&row(cells, columns));
+        row_into(&mut out, cells.iter().map(AsRef::as_ref), columns);
         if index == 0 {
             out.push('\n');
-            out.push_str(&rule(columns.max(cells.len())));
+            out.push_str(&rule(columns.min(COLUMNS_FILLED).max(cells.len())));
         }
     }
     out

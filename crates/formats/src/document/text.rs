@@ -1,5 +1,7 @@
 //! Plain text: one section without a heading.
 
+use std::borrow::Cow;
+
 use model::document::{ParsedDocument, Section};
 
 use super::{DocumentError, encoding};
@@ -23,9 +25,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
 }
 
 /// `text` with every line end as LF.
-pub(super) fn line_ends(text: String) -> String {
+pub(super) fn line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.contains('\r') {
-        true => text.replace("\r\n", "\n").replace('\r', "\n"),
+        true => text.replace("\r\n", "\n").replace('\r', "\n").into(),
         false => text,
     }
 }

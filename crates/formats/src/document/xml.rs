@@ -111,6 +111,15 @@ impl Element {
     }
 }
 
+/// An element met in a stream.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Its start: a name and attributes.
+    Opened(Element),
+    /// All of it.
+    Whole(Element),
+}
+
 /// A stream of elements.
 pub(super) struct XmlReader<'r> {
     reader: NsReader<&'r mut dyn BufRead>,
@@ -154,6 +163,32 @@ impl<'r> XmlReader<'r> {
                     return match empty {
                         true => Ok(Some(element)),
                         false => self.rest_of(element).map(Some),
+                    };
+                }
+                Step::End => return Ok(None),
+                Step::Open { .. } | Step::Close | Step::Text(_) => {}
+            }
+        }
+    }
+
+    /// The next element that `whole` names with all below it, or that `opened` names with only
+    /// its attributes: what that one holds comes next.
+    pub(super) fn next_of_either(
+        &mut self,
+        opened: &dyn Fn(&str) -> bool,
+        whole: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Found>, DocumentError> {
+        loop {
+            match self.step()? {
+                Step::Open { element, .. } if opened(&element.name) => {
+                    return Ok(Some(Found::Opened(element)));
+                }
+                Step::Open { element, empty } if whole(&element.name) => {
+                    return match empty {
+                        true => Ok(Some(Found::Whole(element))),
+                        false => self
+                            .rest_of(element)
+                            .map(|element| Some(Found::Whole(element))),
                     };
                 }
                 Step::End => return Ok(None),

@@ -1,7 +1,7 @@
 //! The running text of a paragraph.
 
-use super::super::omml;
 use super::super::xml::Element;
+use super::super::{omml, script};
 use super::{Reader, note_mark};
 
 /// What a paragraph says.
@@ -143,9 +143,22 @@ impl Reader {
         let hidden = hidden.is_some_and(|vanish| {
             !matches!(vanish.attribute("w:val"), Some("0" | "false" | "off"))
         });
-        match hidden {
-            true => self.left.hidden += run.text().chars().count(),
-            false => self.run(run, out),
+        if hidden {
+            self.left.hidden += run.text().chars().count();
+            return;
+        }
+        let start = out.text.len();
+        self.run(run, out);
+        let script = match run
+            .child("w:rPr")
+            .and_then(|properties| properties.value_of("w:vertAlign"))
+        {
+            Some("superscript") => script::raised(&out.text[start..]),
+            Some("subscript") => script::lowered(&out.text[start..]),
+            _ => None,
+        };
+        if let Some(script) = script {
+            out.text.replace_range(start.., &script);
         }
     }
 

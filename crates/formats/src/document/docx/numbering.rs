@@ -149,7 +149,11 @@ impl Numbering {
             let format = of(at).map_or("decimal", |level| level.format.as_str());
             text = text.replace(&format!("%{}", at + 1), &number(count, format));
         }
-        let text = text.trim().to_owned();
+        let mut text = text.trim().to_owned();
+        // "1" alone is no list to Markdown.
+        if text.ends_with(char::is_alphanumeric) {
+            text.push('.');
+        }
         (!text.is_empty()).then_some(Marker {
             text,
             ordered: true,

@@ -1,7 +1,7 @@
 //! From the tree of a page to Markdown blocks.
 
 use super::super::outline::Block;
-use super::super::table;
+use super::super::{script, table};
 use super::tree::{Dom, NodeId};
 
 /// Levels of nesting whose structure is kept; what lies deeper is plain text.
@@ -127,6 +127,7 @@ impl Walker<'_> {
             "blockquote" => self.quote(node, flow, depth),
             "table" => self.table(node, flow, depth),
             "li" => self.list_item("- ", node, flow, depth),
+            "sup" | "sub" => self.raised_or_lowered(node, &tag, flow, depth),
             _ if is_block(&tag) => self.children_apart(node, flow, depth),
             _ => self.children(node, flow, depth),
         }
@@ -215,6 +216,19 @@ impl Walker<'_> {
             flow.line.push('`');
             flow.line.push_str(&words);
             flow.line.push('`');
+        }
+    }
+
+    /// "10<sup>6</sup>" is not 106.
+    fn raised_or_lowered(&mut self, node: NodeId, tag: &str, flow: &mut Flow, depth: usize) {
+        let text = self.dom.text(node);
+        let script = match tag {
+            "sup" => script::raised(text.trim()),
+            _ => script::lowered(text.trim()),
+        };
+        match script {
+            Some(script) => flow.words(&script),
+            None => self.children(node, flow, depth),
         }
     }
 
@@ -495,7 +509,7 @@ impl Grid {
             };
         for cell in cells {
             fill(&mut row, &mut reaching, false);
-            let text = joined(cell.blocks.clone(), " ");
+            let text = flat(cell.blocks.clone());
             for _ in 0..cell.columns {
                 if cell.rows > 1 {
                     reaching.push((row.len(), cell.rows - 1, text.clone()));
@@ -523,6 +537,19 @@ fn joined(blocks: Vec<Block>, between: &str) -> String {
         .map(Block::into_text)
         .collect::<Vec<_>>()
         .join(between)
+}
+
+/// Blocks on the one line of a cell; a table among them without its bars.
+fn flat(blocks: Vec<Block>) -> String {
+    let mut texts = Vec::new();
+    for block in blocks {
+        let text = block.into_text();
+        texts.push(match text.starts_with("| ") {
+            true => table::flat(&text),
+            false => text,
+        });
+    }
+    texts.join(" ")
 }
 
 fn indented(text: &str, spaces: usize) -> String {

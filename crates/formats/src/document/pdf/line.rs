@@ -73,7 +73,8 @@ impl Line {
             0 => spaced(&self.glyphs, self.size),
             _ => logical(&self.visual(), self.glyphs.len() / 2 < right_to_left * 2),
         };
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        bullet_named(&text)
     }
 
     /// Letters from left to right as they are seen, spaces between words made explicit.
@@ -94,6 +95,22 @@ impl Line {
             });
         }
         out
+    }
+}
+
+/// `text` with a bullet at its start as Markdown writes it. Glyphs of picture fonts, which come
+/// without any meaning, are bullets at the start of a line and nothing elsewhere.
+fn bullet_named(text: &str) -> String {
+    let picture = |letter: char| matches!(letter, '\u{E000}'..='\u{F8FF}');
+    let bullet = |letter: char| picture(letter) || "•‣◦▪▫●○■□➢".contains(letter);
+    let plain: String = text.chars().filter(|letter| !picture(*letter)).collect();
+    let rest = text
+        .strip_prefix(bullet)
+        .map(|_| plain.trim_start_matches(bullet).trim());
+    match rest {
+        Some("") => String::new(),
+        Some(rest) => format!("- {rest}"),
+        None => plain,
     }
 }
 
