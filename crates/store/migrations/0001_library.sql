@@ -176,6 +176,7 @@ CREATE TABLE document_version (
     PRIMARY KEY (tenant_id, base_id, document_id, version)
 );
 CREATE INDEX document_version_blob ON document_version (tenant_id, base_id, blob_hash);
+CREATE INDEX document_version_recorded ON document_version (tenant_id, base_id, recorded_at);
 
 CREATE TABLE section (
     tenant_id UUID NOT NULL,

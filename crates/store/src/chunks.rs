@@ -77,6 +77,7 @@ statements! {
         PURGE_DOCUMENT: "UPDATE chunk SET heading_path = '[]', title = '', text = '', purged_at = $4, \
             invalidated_at = CASE WHEN invalidated_at IS NULL THEN $4 ELSE invalidated_at END \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND purged_at IS NULL",
+        ORDINALS_OF_IDS: "SELECT id, ordinal FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND purged_at IS NULL ORDER BY ordinal",
         IDS_OF_DOCUMENT: "SELECT DISTINCT id FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
         COUNT_HELD: "SELECT COUNT(*) FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND invalidated_at IS NULL",
     }
@@ -327,6 +328,18 @@ pub async fn ids_of_document(
 ) -> Result<Vec<ChunkId>, StoreError> {
     let rows = tx.rows(&IDS_OF_DOCUMENT, params![kb, document]).await?;
     rows.into_iter().map(|mut row| row.take()).collect()
+}
+
+/// The rows of these passages, all versions that are not purged, by ordinal.
+pub async fn ordinals_of(
+    tx: &mut Tx,
+    kb: KbId,
+    ids: &[ChunkId],
+) -> Result<Vec<(ChunkId, i64)>, StoreError> {
+    let rows = tx.rows(&ORDINALS_OF_IDS, params![kb, ids]).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
+        .collect()
 }
 
 /// How many passages the base holds now.

@@ -219,6 +219,8 @@ statements! {
             FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
         HELD_AT: "SELECT document_id, version, blob_hash, size, media_type, filename, accepted_at, recorded_at, invalidated_at, title, document_date, date_source, left_out, char_count, chunk_order \
             FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
+        ORDERS_SINCE: "SELECT recorded_at, document_id, chunk_order FROM document_version \
+            WHERE tenant_id = $1 AND base_id = $2 AND recorded_at > $3 AND chunk_order IS NOT NULL ORDER BY recorded_at, document_id",
         SECTIONS: "SELECT seq, heading_path, body, char_start, char_count FROM section \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4 AND char_start < $6 \
             AND (char_start + char_count > $5 OR (char_count = 0 AND char_start >= $5)) ORDER BY seq",
@@ -467,6 +469,21 @@ pub async fn put_parsed(
         })
         .collect();
     tx.bulk(&INSERT_SECTION, &rows).await.map(drop)
+}
+
+/// The reading orders of versions published after a record time, oldest first: ordinals each.
+pub async fn chunk_orders_since(
+    tx: &mut Tx,
+    kb: KbId,
+    after: RecordTime,
+) -> Result<Vec<Vec<i64>>, StoreError> {
+    let rows = tx.rows(&ORDERS_SINCE, params![kb, after]).await?;
+    rows.into_iter()
+        .map(|mut row| {
+            let (_, _): (RecordTime, DocumentId) = (row.take()?, row.take()?);
+            Ok(unpack(&row.take::<Vec<u8>>()?))
+        })
+        .collect()
 }
 
 /// Stores the order in which a version's chunks are read.

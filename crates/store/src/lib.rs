@@ -6,12 +6,14 @@
 
 pub mod audit;
 pub mod bases;
+pub mod blobs;
 pub mod chunks;
 pub mod credentials;
 pub mod documents;
 mod engine;
 mod error;
 pub mod idempotency;
+pub mod index;
 pub mod jobs;
 mod migrations;
 mod sql;

@@ -6,6 +6,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
+use crate::value::hex;
 
 /// One step of the schema.
 pub(crate) struct Migration {
@@ -49,10 +50,7 @@ impl Migration {
 
     /// SHA-256 of the text, in hexadecimal.
     pub(crate) fn checksum(&self) -> String {
-        Sha256::digest(self.text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(&Sha256::digest(self.text))
     }
 }
 

@@ -112,6 +112,15 @@ pub(crate) fn json(texts: &[String]) -> String {
     serde_json::to_string(texts).expect("a list of texts is JSON")
 }
 
+/// The bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).expect("four bits are a digit");
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
 /// What a column can be read as.
 pub(crate) trait Column: Sized {
     fn read(value: Value) -> Option<Self>;

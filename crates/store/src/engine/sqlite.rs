@@ -150,12 +150,11 @@ impl Sqlite {
         let permit = self.readers.permits.clone().acquire_owned().await;
         let permit = permit.map_err(|_| StoreError::failed("read", "the store is closed"))?;
         let idle = self.readers.idle().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => {
-                let readers = self.readers.clone();
-                blocking(move || reader(&readers.path)).await?
-            }
+        let connection = if let Some(connection) = idle {
+            connection
+        } else {
+            let readers = self.readers.clone();
+            blocking(move || reader(&readers.path)).await?
         };
         connection
             .execute_batch("BEGIN")
@@ -389,15 +388,13 @@ impl Lane {
             }
             return;
         }
-        match self.run("COMMIT") {
-            Err(error) => self.lose(&error),
-            Ok(()) => {
-                if let Some(group) = self.group.take() {
-                    group.outcome.send_replace(Some(Ok(())));
-                }
-                self.checkpoint();
-            }
+        if let Err(error) = self.run("COMMIT") {
+            return self.lose(&error);
         }
+        if let Some(group) = self.group.take() {
+            group.outcome.send_replace(Some(Ok(())));
+        }
+        self.checkpoint();
     }
 
     fn checkpoint(&mut self) {

@@ -1,3 +1,5 @@
 //! The store as those above it see it, on both engines.
 
-mod smoke;
+mod blobs;
+mod statements;
+mod stores;
