@@ -6,6 +6,8 @@ pub mod code;
 pub mod document;
 pub mod id;
 pub mod limit;
+pub mod passages;
+pub mod rank;
 pub mod right;
 pub mod text;
 pub mod time;

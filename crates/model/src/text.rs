@@ -14,6 +14,7 @@ pub use fold::fold;
 pub use language::{Language, Languages};
 
 use words::Piece;
+pub(crate) use words::is_dense;
 
 /// Counts up whenever the terms of some text change; an index made with another number is rebuilt.
 pub const ANALYSER_VERSION: u32 = 1;
@@ -74,7 +75,10 @@ pub fn of_heading(text: &str, language: Language) -> Terms {
 }
 
 fn of_folded(folded: &str, language: Language) -> Terms {
-    let mut terms = Terms { language, ..Terms::default() };
+    let mut terms = Terms {
+        language,
+        ..Terms::default()
+    };
     words::each(folded, &mut |piece| match piece {
         Piece::Word(word) => {
             terms.stems.push(cut(&language.stem(word)));
@@ -108,11 +112,12 @@ fn of_folded(folded: &str, language: Language) -> Terms {
 pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
     let folded = fold(text);
     let mut asked = Vec::new();
-    let mut add = |kind: Kind, text: String, weight: f32| {
-        match asked.iter_mut().find(|known: &&mut Asked| known.kind == kind && known.text == text) {
-            Some(known) => known.weight += weight,
-            None => asked.push(Asked { kind, text, weight }),
-        }
+    let mut add = |kind: Kind, text: String, weight: f32| match asked
+        .iter_mut()
+        .find(|known: &&mut Asked| known.kind == kind && known.text == text)
+    {
+        Some(known) => known.weight += weight,
+        None => asked.push(Asked { kind, text, weight }),
     };
     let mut content = false;
     words::each(&folded, &mut |piece| match piece {

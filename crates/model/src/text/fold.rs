@@ -8,7 +8,10 @@ use unicode_normalization::UnicodeNormalization;
 ///
 /// Folding what is folded changes nothing.
 pub fn fold(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+    if text
+        .bytes()
+        .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+    {
         return Cow::Borrowed(text);
     }
     if text.is_ascii() {
@@ -50,7 +53,12 @@ pub(super) fn without_accents(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
         return Cow::Borrowed(word);
     }
-    let bare = word.nfd().filter(|&c| !is_accent(c)).map(plain).nfc().collect();
+    let bare = word
+        .nfd()
+        .filter(|&c| !is_accent(c))
+        .map(plain)
+        .nfc()
+        .collect();
     Cow::Owned(bare)
 }
 

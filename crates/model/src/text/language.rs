@@ -80,14 +80,24 @@ impl Language {
                 *count += u32::from(known.binary_search(word).is_ok());
             }
         }
-        let best = (0..TABLE.len()).max_by_key(|&n| (counts[n], TABLE.len() - n)).expect("some");
-        let second = (0..TABLE.len()).filter(|&n| n != best).map(|n| counts[n]).max().unwrap_or(0);
+        let best = (0..TABLE.len())
+            .max_by_key(|&n| (counts[n], TABLE.len() - n))
+            .expect("some");
+        let second = (0..TABLE.len())
+            .filter(|&n| n != best)
+            .map(|n| counts[n])
+            .max()
+            .unwrap_or(0);
         if counts[best] >= 2 && counts[best] > second + counts[best] / 4 {
             return TABLE[best].0;
         }
         if words.len() < WORDS_FOR_TRIGRAMS {
             // One `the` among nothing else is still English.
-            return if counts[best] > 0 && second == 0 { TABLE[best].0 } else { Language::Other };
+            return if counts[best] > 0 && second == 0 {
+                TABLE[best].0
+            } else {
+                Language::Other
+            };
         }
         let detector = Detector::with_allowlist(TABLE.iter().map(|row| row.1).collect());
         match detector.detect(&words.join(" ")) {
@@ -126,7 +136,11 @@ impl Language {
                 };
                 let bare = without_accents(&stem).into_owned();
                 // A stemmer may eat a short word whole.
-                Cow::Owned(if bare.is_empty() { word.to_owned() } else { bare })
+                Cow::Owned(if bare.is_empty() {
+                    word.to_owned()
+                } else {
+                    bare
+                })
             }
         }
     }
@@ -144,6 +158,16 @@ pub struct Languages(u32);
 impl Languages {
     /// Every language.
     pub const ALL: Languages = Languages((1 << (Language::Other as u32 + 1)) - 1);
+
+    /// The set as a number, for storage.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The set that [`Languages::bits`] told; bits that name no language are left out.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits & Self::ALL.0)
+    }
 
     /// With one more language.
     #[must_use]

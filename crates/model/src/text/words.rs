@@ -31,7 +31,11 @@ pub(super) fn each<'a>(folded: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
                 .find(|&(_, c)| is_dense(c) != dense && !is_mark(c))
                 .map_or(rest.len(), |(at, _)| at);
             let (part, after) = rest.split_at(end);
-            if dense { pairs(part, found) } else { spaced(part, found) }
+            if dense {
+                pairs(part, found)
+            } else {
+                spaced(part, found)
+            }
             rest = after;
         }
     }
@@ -42,7 +46,10 @@ fn spaced<'a>(run: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
     let bare = run.trim_matches(|c: char| !c.is_alphanumeric() && !is_mark(c) && c != '_');
     let after = &run[bare.as_ptr() as usize - run.as_ptr() as usize + bare.len()..];
     // `c++`, `c#`: the signs are the name.
-    let signs = after.bytes().take_while(|byte| matches!(byte, b'+' | b'#')).count();
+    let signs = after
+        .bytes()
+        .take_while(|byte| matches!(byte, b'+' | b'#'))
+        .count();
     let code = &run[bare.as_ptr() as usize - run.as_ptr() as usize..][..bare.len() + signs];
     if bare.is_empty() {
         symbols(run, found);
@@ -64,7 +71,9 @@ fn spaced<'a>(run: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
 /// Whether the run is held together by signs that a word does not have.
 fn is_code(run: &str) -> bool {
     run.len() <= CODE_BYTES_MAX
-        && run.chars().any(|c| !c.is_alphanumeric() && !is_mark(c) && !is_apostrophe(c))
+        && run
+            .chars()
+            .any(|c| !c.is_alphanumeric() && !is_mark(c) && !is_apostrophe(c))
 }
 
 /// A word of UAX #29, which keeps `a_b`, `foo.bar` and `l'homme` in one piece, in its parts.
@@ -111,7 +120,10 @@ fn pairs<'a>(run: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
 
 /// A run of signs only: nothing if it is punctuation, else each symbol (`→`, `€`, an emoji).
 fn symbols<'a>(run: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
-    for symbol in run.graphemes(true).filter(|cluster| cluster.chars().any(is_symbol)) {
+    for symbol in run
+        .graphemes(true)
+        .filter(|cluster| cluster.chars().any(is_symbol))
+    {
         found(Piece::Lone(symbol));
     }
 }
@@ -142,7 +154,7 @@ fn is_mark(c: char) -> bool {
 
 /// Scripts written without spaces, or whose words are best found by pairs: Han, kana, bopomofo,
 /// Hangul, Thai, Lao, Khmer, Burmese.
-pub(super) fn is_dense(c: char) -> bool {
+pub(crate) fn is_dense(c: char) -> bool {
     matches!(c,
         '\u{e01}'..='\u{e4f}' | '\u{e81}'..='\u{eff}' | '\u{1000}'..='\u{109f}'
         | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17d3}' | '\u{17d7}' | '\u{17dc}' | '\u{17dd}'

@@ -1,0 +1,149 @@
+//! The search index of each base: a cache beside the database, thrown away and rebuilt at will.
+//!
+//! SQL holds the truth. From it each node keeps, per base, one tantivy index for every visibility
+//! class, and in memory the record interval, class and vector of every chunk version by its
+//! ordinal. Versions that are closed stay; a search says for which moment it asks and for whom,
+//! and only rows that the asker saw held then are counted into its hits. Only a purge removes.
+
+mod base;
+mod class;
+mod collect;
+mod directory;
+mod follow;
+mod rows;
+mod vectors;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::rank::{Ranked, Weights};
+use model::{DocumentId, RecordTime, Role};
+
+pub use follow::Indexes;
+pub use rows::{ChunkRow, ChunkSpan};
+
+use base::Base;
+
+/// The cache could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The full-text index failed.
+    #[error("the search cache failed: {0}")]
+    Terms(#[from] tantivy::TantivyError),
+    /// The folder failed.
+    #[error("the search cache's folder failed: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+/// What to search for, for whom, and as of when.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The question. Words only: no sign in it is an operator.
+    pub text: &'a str,
+    /// The asker's role: rows of a higher class are neither found nor counted.
+    pub role: Role,
+    /// The record time to search at; none for what is held now.
+    pub as_of: Option<RecordTime>,
+    /// The question's vector, by the model whose vectors the index was synced with. Leave it out
+    /// when the model does not know the question's language.
+    pub vector: Option<&'a [f32]>,
+    /// Hits at most.
+    pub limit: usize,
+    /// How the lists are fused.
+    pub weights: Weights,
+}
+
+impl<'a> Query<'a> {
+    /// A question about what is held now, without a vector.
+    pub fn new(text: &'a str, role: Role, limit: usize) -> Self {
+        Self {
+            text,
+            role,
+            as_of: None,
+            vector: None,
+            limit,
+            weights: Weights::default(),
+        }
+    }
+}
+
+/// A chunk version that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Its number in the base.
+    pub ordinal: i64,
+    /// Its document.
+    pub document: DocumentId,
+    /// The fused score, by which hits are ordered; about 2 at best.
+    pub score: f32,
+    /// BM25; 0 if no word was found.
+    pub lexical: f32,
+    /// Cosine to the question, if both have a vector.
+    pub cosine: Option<f32>,
+    /// Passages of the same words that this one stands for.
+    pub folded: u32,
+}
+
+impl From<Ranked> for Hit {
+    fn from(ranked: Ranked) -> Self {
+        Self {
+            ordinal: i64::from(ranked.candidate.ordinal),
+            document: ranked.candidate.document,
+            score: ranked.score,
+            lexical: ranked.candidate.lexical,
+            cosine: ranked.candidate.cosine,
+            folded: ranked.folded,
+        }
+    }
+}
+
+/// How large a base's cache is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Chunk versions in it.
+    pub rows: u64,
+    /// Chunk versions with a vector of the model in use.
+    pub vectors: u64,
+    /// Segments of the full-text indexes.
+    pub segments: usize,
+}
+
+/// A base's cache as of the moment that a transaction read: what is written later stays unseen.
+#[derive(Clone)]
+pub struct BaseIndex {
+    base: Arc<Base>,
+    head: RecordTime,
+}
+
+impl BaseIndex {
+    /// The best hits, best first. Takes milliseconds of processor time.
+    pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, IndexError> {
+        self.base.search(query, self.head)
+    }
+
+    /// How large the cache is.
+    pub fn stats(&self) -> Stats {
+        self.base.stats()
+    }
+
+    /// A cache in a folder of its own, fed by hand: for measuring ranking without a database.
+    ///
+    /// `vectors` are int8 codes by ordinal.
+    pub fn of_rows(
+        folder: &Path,
+        rows: &[ChunkRow],
+        vectors: &[(u32, Vec<i8>)],
+    ) -> Result<Self, IndexError> {
+        let base = Base::open(folder, &[])?;
+        for batch in rows.chunks(2000) {
+            base.feed(batch)?;
+        }
+        base.use_model("measured");
+        base.put_vectors(vectors);
+        base.rest()?;
+        Ok(Self {
+            base: Arc::new(base),
+            head: RecordTime::from_micros(i64::MAX - 1),
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! What a search must know of each chunk version without reading SQL: whose it is, when it was
+//! held, who may see it, what stands beside it.
+
+use std::collections::HashMap;
+
+use model::{DocumentId, RecordTime, Role};
+
+/// A chunk version without its text: what decides whether it is seen.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkSpan {
+    /// Its number in the base; numbers are given in record order and never again.
+    pub ordinal: i64,
+    /// Its document.
+    pub document: DocumentId,
+    /// Since when the base holds it.
+    pub recorded_at: RecordTime,
+    /// Since when it no longer does.
+    pub invalidated_at: Option<RecordTime>,
+    /// When its text was erased, if it was.
+    pub purged_at: Option<RecordTime>,
+    /// The least role that sees it.
+    pub least_role: Role,
+}
+
+/// A chunk version as the index is fed with it.
+#[derive(Debug, Clone)]
+pub struct ChunkRow {
+    /// When it was held, and for whom.
+    pub span: ChunkSpan,
+    /// The document's title.
+    pub title: String,
+    /// The headings above it.
+    pub heading_path: Vec<String>,
+    /// Its text.
+    pub text: String,
+}
+
+/// One row, 48 bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    recorded_at: i64,
+    invalidated_at: i64,
+    document: u32,
+    /// The ordinals before and after it in its document, plus 1; 0 for none.
+    beside: [u32; 2],
+    /// Equal for texts of the same words.
+    print: u64,
+    class: Option<Role>,
+}
+
+/// An ordinal that was never given, or whose row was purged.
+const GONE: Row = Row {
+    recorded_at: i64::MAX,
+    invalidated_at: i64::MIN,
+    document: 0,
+    beside: [0; 2],
+    print: 0,
+    class: None,
+};
+
+impl Row {
+    /// Whether the base held it at the moment and the role may see it.
+    pub(super) fn is_held(&self, at: i64, role: Role) -> bool {
+        self.recorded_at <= at && at < self.invalidated_at && self.class.is_some_and(|c| c <= role)
+    }
+
+    pub(super) fn print(&self) -> u64 {
+        self.print
+    }
+
+    pub(super) fn neighbours(&self) -> [Option<u32>; 2] {
+        self.beside.map(|ordinal| ordinal.checked_sub(1))
+    }
+}
+
+/// All rows of a base, by ordinal.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    all: Vec<Row>,
+    documents: Vec<DocumentId>,
+    numbers: HashMap<DocumentId, u32>,
+}
+
+impl Rows {
+    /// The first ordinal not in it.
+    pub(super) fn next(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// The row, or none if it was never given or is purged.
+    pub(super) fn get(&self, ordinal: u32) -> Option<&Row> {
+        self.all
+            .get(ordinal as usize)
+            .filter(|row| row.class.is_some())
+    }
+
+    pub(super) fn document(&self, row: &Row) -> DocumentId {
+        self.documents[row.document as usize]
+    }
+
+    /// Rows of the class that were there before `next`, purged ones not counted.
+    pub(super) fn count(&self, class: Role, next: u32) -> u64 {
+        let before = &self.all[..self.all.len().min(next as usize)];
+        before.iter().filter(|row| row.class == Some(class)).count() as u64
+    }
+
+    /// The first row of the class from `next` on.
+    pub(super) fn first(&self, class: Role, next: u32) -> Option<u32> {
+        let after = self.all.iter().skip(next as usize);
+        after
+            .zip(next..)
+            .find(|(row, _)| row.class == Some(class))
+            .map(|(_, ordinal)| ordinal)
+    }
+
+    /// Notes the print of a row's text.
+    pub(super) fn set_print(&mut self, ordinal: u32, print: u64) {
+        if let Some(row) = self.all.get_mut(ordinal as usize) {
+            row.print = print;
+        }
+    }
+
+    /// Adds or replaces the row, beside the one added before it if that is of its document.
+    pub(super) fn put(&mut self, row: &ChunkSpan) {
+        let ordinal = usize::try_from(row.ordinal).expect("ordinals count from 0");
+        if self.all.len() <= ordinal {
+            self.all.resize(ordinal + 1, GONE);
+        }
+        if row.purged_at.is_some() {
+            self.all[ordinal] = GONE;
+            return;
+        }
+        let fresh = self.documents.len() as u32;
+        let document = *self.numbers.entry(row.document).or_insert(fresh);
+        if document == fresh {
+            self.documents.push(row.document);
+        }
+        self.all[ordinal] = Row {
+            recorded_at: row.recorded_at.micros(),
+            invalidated_at: row.invalidated_at.map_or(i64::MAX, RecordTime::micros),
+            document,
+            beside: [0; 2],
+            print: 0,
+            class: Some(row.least_role),
+        };
+        if let Some(before) = ordinal.checked_sub(1)
+            && self.all[before].class.is_some()
+            && self.all[before].document == document
+        {
+            self.set_beside(before as u32, ordinal as u32);
+        }
+    }
+
+    /// The row is held no longer since the moment.
+    pub(super) fn close(&mut self, ordinal: u32, at: RecordTime) {
+        if let Some(row) = self.all.get_mut(ordinal as usize) {
+            row.invalidated_at = at.micros();
+        }
+    }
+
+    /// The row is gone for good.
+    pub(super) fn purge(&mut self, ordinal: u32) {
+        if let Some(row) = self.all.get_mut(ordinal as usize) {
+            *row = GONE;
+        }
+    }
+
+    /// These rows stand in this order in the latest version of a document.
+    pub(super) fn line_up(&mut self, ordinals: &[u32]) {
+        for pair in ordinals.windows(2) {
+            self.set_beside(pair[0], pair[1]);
+        }
+    }
+
+    fn set_beside(&mut self, before: u32, after: u32) {
+        if (before.max(after) as usize) < self.all.len() {
+            self.all[before as usize].beside[1] = after + 1;
+            self.all[after as usize].beside[0] = before + 1;
+        }
+    }
+}
