@@ -22,9 +22,10 @@ STOP_SECONDS_MAX = 30
 class Quipu:
     """`with Quipu(binary) as quipu:` starts it and, at the end, stops it and removes its data."""
 
-    def __init__(self, binary, *, database=None, before=()):
+    def __init__(self, binary, *, database=None, settings=None, before=()):
         self.binary = str(pathlib.Path(binary).resolve())
         self.database = database
+        self.settings = settings or {}
         self.before = list(before)  # words in front of the command, such as taskset's
         self.address = f"127.0.0.1:{free_port()}"
         self.process = None
@@ -47,8 +48,6 @@ class Quipu:
 
     def start(self):
         words = [*self.before, self.binary, "serve"]
-        if self.database:
-            words += ["--database", self.database]
         started = time.monotonic()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -73,6 +72,11 @@ class Quipu:
             self.process.wait()
         self.process = None
 
+    def kill(self):
+        """What a power cut leaves of the process: nothing is written on the way out."""
+        self.process.kill()
+        self.process.wait()
+
     def is_ready(self):
         with contextlib.suppress(OSError):
             with urllib.request.urlopen(f"http://{self.address}/readyz", timeout=5) as answer:
@@ -83,7 +87,10 @@ class Quipu:
         return self.log.read_text(errors="replace")[-4000:]
 
     def environment(self):
-        return {**os.environ, "QUIPU_DATA": str(self.data), "QUIPU_LISTEN": self.address}
+        own = {"QUIPU_DATA": str(self.data), "QUIPU_LISTEN": self.address}
+        if self.database:
+            own["QUIPU_DATABASE"] = self.database
+        return {**os.environ, **own, **self.settings}
 
     def verb(self, *words):
         """Runs one verb with `--json` and gives back what it answered."""
@@ -105,6 +112,13 @@ class Quipu:
     def door(self, base):
         return f"http://{self.address}/api/v1/kbs/{base}/mcp"
 
+    def rest(self, method, path, token, body=None):
+        """One REST call; HTTP status and parsed body."""
+        request = urllib.request.Request(
+            f"http://{self.address}/api/v1{path}", body, {"Authorization": f"Bearer {token}"}, method=method
+        )
+        return answered(request)
+
     def call(self, base, token, tool, **arguments):
         """One `tools/call` as a script would send it; the JSON-RPC result."""
         status, answer = post(
@@ -118,14 +132,24 @@ class Quipu:
 
 def post(url, token, message):
     """Posts one JSON-RPC message; HTTP status and parsed body."""
-    request = urllib.request.Request(
-        url, json.dumps(message).encode(), {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    )
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
+    return answered(urllib.request.Request(url, json.dumps(message).encode(), headers))
+
+
+def answered(request):
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as refusal:
-        return refusal.code, json.loads(refusal.read() or b"null")
+        body = refusal.read()
+        with contextlib.suppress(ValueError):
+            return refusal.code, json.loads(body)
+        return refusal.code, body.decode(errors="replace")
 
 
 def free_port():

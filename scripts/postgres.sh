@@ -39,6 +39,15 @@ SETTINGS
     export QUIPU_TEST_POSTGRES=postgres://quipu:$password@127.0.0.1:$port/postgres
 }
 
+# postgres_database NAME: makes an empty database and prints its URL.
+postgres_database() {
+    local port password
+    port=$(sed -n 's/^port = //p' "$postgres_folder/data/postgresql.conf" | tail -n 1)
+    password=$(<"$postgres_folder/password")
+    PGPASSWORD=$password "$postgres_programs_folder/createdb" --host 127.0.0.1 --port "$port" --username quipu "$1"
+    echo "${QUIPU_TEST_POSTGRES%/*}/$1"
+}
+
 stop_postgres() {
     [[ -n ${postgres_folder:-} ]] || return 0
     as_postgres "$postgres_programs_folder/pg_ctl" stop --silent --mode immediate --pgdata "$postgres_folder/data" || true

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Longer than a test run may be: many writers on both engines, the server killed
+# again and again. Words such as `--kills 50` go to peers/soak/run.py.
+set -euo pipefail
+# shellcheck source=scripts/local.sh
+source "$(dirname "$0")/local.sh"
+# shellcheck source=scripts/postgres.sh
+source "$(dirname "$0")/postgres.sh"
+cd "$root"
+
+need cargo "the Rust toolchain"
+cargo build --workspace --bin quipu --release
+quipu=${CARGO_TARGET_DIR:-$root/target}/release/quipu
+
+trap stop_postgres EXIT
+start_postgres
+url=$(postgres_database soak)
+
+echo "== SQLite"
+python3 -m peers.soak.run --quipu "$quipu" --writers 16 --documents 500 --kills 20 "$@"
+echo "== PostgreSQL"
+python3 -m peers.soak.run --quipu "$quipu" --database "$url" --writers 16 --documents 500 --kills 20 "$@"
