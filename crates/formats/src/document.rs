@@ -9,7 +9,9 @@ mod csv;
 mod date;
 mod detect;
 mod docx;
+mod eml;
 mod encoding;
+mod epub;
 mod error;
 mod html;
 mod limits;
@@ -20,6 +22,7 @@ mod ooxml;
 mod outline;
 mod pdf;
 mod pptx;
+mod rtf;
 mod script;
 mod sheet;
 mod table;
@@ -62,7 +65,9 @@ pub fn parse(
         Format::Odt => odf::text(bytes, limits),
         Format::Ods => odf::spreadsheet(bytes, limits),
         Format::Odp => odf::presentation(bytes, limits),
-        _ => Err(DocumentError::broken("not read yet")),
+        Format::Eml => eml::parse(bytes),
+        Format::Epub => epub::parse(bytes, limits),
+        Format::Rtf => rtf::parse(bytes),
     }));
     parsed.unwrap_or_else(|_| {
         Err(DocumentError::Broken(format!(

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use model::document::Section;
 
 use super::super::outline::Outline;
-use super::super::table;
 use super::super::xml::{Element, Node};
+use super::super::{script, table};
 use super::{apart, repeated};
 
 /// Columns a repeated cell fills.
@@ -22,6 +22,8 @@ pub(super) struct Styles {
     levels: HashMap<String, u8>,
     /// List styles: whether each level counts.
     lists: HashMap<String, Vec<bool>>,
+    /// Text styles that raise or lower: "super 58%", "sub 58%".
+    positions: HashMap<String, String>,
 }
 
 impl Styles {
@@ -42,6 +44,10 @@ impl Styles {
                 .collect();
             self.lists.insert(name.to_owned(), counts);
             return;
+        }
+        let text = style.child("style:text-properties");
+        if let Some(position) = text.and_then(|text| text.attribute("style:text-position")) {
+            self.positions.insert(name.to_owned(), position.to_owned());
         }
         if let Some(parent) = style.attribute("style:parent-style-name") {
             self.parents.insert(name.to_owned(), parent.to_owned());
@@ -97,6 +103,8 @@ pub(super) struct Reader {
     pictures: usize,
     objects: usize,
     left_out: Vec<String>,
+    /// Where the last list at each level stopped counting.
+    counted: HashMap<usize, usize>,
 }
 
 impl Reader {
@@ -111,6 +119,7 @@ impl Reader {
             pictures: 0,
             objects: 0,
             left_out: Vec::new(),
+            counted: HashMap::new(),
         }
     }
 
@@ -311,7 +320,20 @@ impl Reader {
                     self.floats.push(text);
                 }
             }
-            "text:bibliography-mark" | "text:span" | "text:meta" => self.inline_into(element, out),
+            "text:span" => {
+                let start = out.len();
+                self.inline_into(element, out);
+                let style = element.attribute("text:style-name").unwrap_or_default();
+                let position = self.styles.positions.get(style).map_or("", String::as_str);
+                let moved = match position.split(' ').next() {
+                    Some("super") => script::raised(&out[start..]),
+                    Some("sub") => script::lowered(&out[start..]),
+                    _ => None,
+                };
+                if let Some(moved) = moved {
+                    out.replace_range(start.., &moved);
+                }
+            }
             "office:event-listeners"
             | "text:tracked-changes"
             | "presentation:notes"
@@ -372,7 +394,12 @@ impl Reader {
             .unwrap_or(style)
             .to_owned();
         let counts = self.styles.counts(&style, level);
-        let mut number = 0_usize;
+        let goes_on = list.attribute("text:continue-numbering") == Some("true")
+            || list.attribute("text:continue-list").is_some();
+        let mut number = match goes_on {
+            true => self.counted.get(&level).copied().unwrap_or(0),
+            false => 0,
+        };
         let margin = "  ".repeat(level);
         for item in list.elements() {
             if !(item.is("text:list-item") || item.is("text:list-header")) {
@@ -408,6 +435,7 @@ impl Reader {
                 }
             }
         }
+        self.counted.insert(level, number);
     }
 
     /// A table as Markdown, its spanning cells repeated.
@@ -539,8 +567,10 @@ impl Reader {
         let title = of_class("title")
             .map(|frame| self.floating(frame))
             .unwrap_or_default();
+        let named = page.attribute("draw:name").filter(|name| !name.trim().is_empty());
+        let named = named.map_or_else(|| format!("Slide {number}"), str::to_owned);
         match title.trim().is_empty() {
-            true => self.heading(1, &format!("Slide {number}")),
+            true => self.heading(1, &named),
             false => self.heading(1, &title),
         }
         for shape in page.elements() {
