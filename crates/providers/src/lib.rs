@@ -4,8 +4,10 @@
 //! limits and counts stand in the struct once; prompts and domain rules stand elsewhere.
 
 pub mod embed;
+pub mod fetch;
 pub mod models;
 pub mod parser;
 
 pub use embed::{EmbedError, Embedder, quantise};
+pub use fetch::{FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Network};
 pub use parser::{Content, ParseFailure, ParserLimits, ParserOptions, ParserPool, serve_parser};

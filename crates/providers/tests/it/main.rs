@@ -1,4 +1,6 @@
-//! The providers from outside: with a model where one is installed, and with real processes.
+//! The providers from outside: with a model where one is installed, with real processes,
+//! and with servers on this machine.
 
+mod fetch;
 mod minilm;
 mod parsers;
