@@ -1,0 +1,21 @@
+//! Documents, their versions, their passages, and the one search over them.
+//!
+//! A version is *accepted* when its bytes are kept, and *held* from the moment it is published
+//! until another one takes its place or the document is deleted. What was held stays readable at
+//! its record time; only a purge erases.
+
+mod accept;
+mod embed;
+mod key;
+mod publish;
+mod read;
+mod remove;
+mod search;
+
+pub use accept::{Accept, Accepted, Action, accept};
+pub use embed::{BATCH, embed_next, embed_question};
+pub use key::{ExternalKey, NotAKey};
+pub use publish::{Prepared, Published, publish};
+pub use read::{PAGE_CHARS, Page, PageSection, page, seen};
+pub use remove::{Purged, Revived, delete, erase_blobs, purge, restore};
+pub use search::{Found, Search, hybrid};

@@ -1,0 +1,99 @@
+//! The one search over documents; each contract that searches cuts its own answer from it.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role};
+use store::chunks::{self, Chunk};
+use store::documents::{self, Version};
+use store::index::{Hit, Indexes, Query};
+use store::{StoreError, Tx, bases};
+
+/// What to search for, for whom, and as of when.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'a> {
+    /// The question. Words only: no sign in it is an operator.
+    pub text: &'a str,
+    /// Its vector and the model that made it, if one is installed and speaks its language.
+    pub vector: Option<&'a [f32]>,
+    /// The model whose vectors the passages have, if one is installed.
+    pub model: Option<&'a str>,
+    /// The asker's role: what asks for a higher one is neither found nor counted.
+    pub role: Role,
+    /// The record time to search at; none for what is held now.
+    pub as_of: Option<RecordTime>,
+    /// Hits at most.
+    pub limit: usize,
+}
+
+/// A passage that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The passage as it was held.
+    pub chunk: Chunk,
+    /// The name of its document's file then.
+    pub filename: String,
+    /// Its place in the document then, from 0.
+    pub seq: u32,
+    /// The score by which hits are ordered.
+    pub score: f32,
+}
+
+/// How long a search waits for the cache to know the base's last write.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn behind() -> Error {
+    let sentence = "the search index does not know the last documents yet; try again in a moment";
+    Error::new(Code::Unavailable, sentence).retry_after(2)
+}
+
+/// The best passages for a question, best first.
+///
+/// # Errors
+/// `unavailable`, to be tried again, if the search cache does not know the base's last write yet.
+pub async fn hybrid(
+    tx: &mut Tx,
+    indexes: &Indexes,
+    kb: KbId,
+    search: &Search<'_>,
+) -> Result<Vec<Found>> {
+    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tx, kb, search.model)).await;
+    let index = synced.map_err(|_| behind())??;
+    let query = Query {
+        as_of: search.as_of,
+        vector: search.vector,
+        ..Query::new(search.text, search.role, search.limit)
+    };
+    let hits = index.search(&query).map_err(StoreError::from)?;
+    let head = bases::head(tx, kb).await?;
+    let head = head.ok_or_else(|| Error::internal("a base vanished while it was searched"))?;
+    let as_of = search.as_of.map_or(head, |as_of| as_of.min(head));
+    join(tx, kb, &hits, as_of).await
+}
+
+/// The hits with what is shown of them.
+async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<Vec<Found>> {
+    let ordinals: Vec<i64> = hits.iter().map(|hit| hit.ordinal).collect();
+    let rows = chunks::by_ordinals(tx, kb, &ordinals).await?;
+    let mut rows: HashMap<i64, Chunk> = rows.into_iter().map(|row| (row.ordinal, row)).collect();
+    let ids: HashSet<DocumentId> = hits.iter().map(|hit| hit.document).collect();
+    let ids: Vec<DocumentId> = ids.into_iter().collect();
+    let versions = documents::versions_at(tx, kb, &ids, as_of).await?;
+    let versions: HashMap<DocumentId, Version> = versions
+        .into_iter()
+        .map(|version| (version.document, version))
+        .collect();
+    let found = hits.iter().filter_map(|hit| {
+        let chunk = rows.remove(&hit.ordinal)?;
+        let version = versions.get(&hit.document)?;
+        let order = version.chunk_order.as_deref().unwrap_or_default();
+        let seq = order.iter().position(|&ordinal| ordinal == hit.ordinal)?;
+        Some(Found {
+            chunk,
+            filename: version.filename.clone(),
+            seq: seq as u32,
+            score: hit.score,
+        })
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,47 @@
+//! Erasing the files of a purged document, and its words from the search cache.
+
+use engine::library;
+use kernel::{Core, Job, JobCx, JobError};
+use model::{DocumentId, Error, KbId, Result, TenantId};
+use serde::{Deserialize, Serialize};
+
+use super::index_document::catch_up;
+
+/// Erases files that nothing refers to since a document was purged.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EraseBlobs {
+    document: DocumentId,
+    blobs: Vec<[u8; 32]>,
+}
+
+impl EraseBlobs {
+    pub(super) fn of(document: DocumentId, blobs: &[[u8; 32]]) -> Self {
+        Self {
+            document,
+            blobs: blobs.to_vec(),
+        }
+    }
+
+    pub(super) async fn erase(&self, core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
+        let mut tx = core.db.write(tenant).await?;
+        library::erase_blobs(&mut tx, &core.blobs, kb, &self.blobs, core.clock.now()).await?;
+        tx.commit().await?;
+        catch_up(core, tenant, kb).await
+    }
+}
+
+impl Job for EraseBlobs {
+    const KIND: &'static str = "erase_blobs";
+    const ATTEMPTS: u32 = 10;
+
+    fn key(&self) -> String {
+        self.document.to_string()
+    }
+
+    async fn run(&self, cx: &JobCx) -> Result<(), JobError> {
+        let kb = cx
+            .base
+            .ok_or_else(|| JobError::Fail(Error::internal("the job names no base")))?;
+        Ok(self.erase(&cx.core, cx.tenant, kb).await?)
+    }
+}
