@@ -215,7 +215,7 @@ impl Tx {
         statement: &'static Statement,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        let tenant = self.enter(statement)?;
+        let tenant = self.enter(statement, params)?;
         let done = match &mut self.open {
             Open::SqliteRead(read) => read.rows(statement, tenant, params),
             Open::SqliteWrite(write) => write.rows(statement, tenant, params),
@@ -239,7 +239,7 @@ impl Tx {
         statement: &'static Statement,
         params: &[Param<'_>],
     ) -> Result<u64, StoreError> {
-        let tenant = self.enter(statement)?;
+        let tenant = self.enter(statement, params)?;
         let done = match &mut self.open {
             Open::SqliteRead(read) => read.execute(statement, tenant, params),
             Open::SqliteWrite(write) => write.execute(statement, tenant, params),
@@ -257,7 +257,7 @@ impl Tx {
         if rows.is_empty() {
             return Ok(0);
         }
-        let tenant = self.enter(statement)?;
+        let tenant = self.enter(statement, rows.iter().flatten())?;
         let done =
             match &mut self.open {
                 Open::SqliteRead(read) => rows.iter().try_fold(0, |sum, row| {
@@ -272,7 +272,30 @@ impl Tx {
     }
 
     /// The tenant to bind, if the statement binds one.
-    fn enter(&self, statement: &'static Statement) -> Result<Option<TenantId>, StoreError> {
+    fn enter<'a>(
+        &mut self,
+        statement: &'static Statement,
+        params: impl IntoIterator<Item = &'a Param<'a>>,
+    ) -> Result<Option<TenantId>, StoreError> {
+        let entered = self.may_enter(statement, params);
+        self.leave(entered)
+    }
+
+    fn may_enter<'a>(
+        &self,
+        statement: &'static Statement,
+        params: impl IntoIterator<Item = &'a Param<'a>>,
+    ) -> Result<Option<TenantId>, StoreError> {
+        // PostgreSQL takes none, and SQLite is to hold nothing that PostgreSQL cannot.
+        if params
+            .into_iter()
+            .any(|param| matches!(param, Param::Text(text) if text.contains('\0')))
+        {
+            return Err(StoreError::failed(
+                statement.doing(),
+                "a text has a NUL character in it",
+            ));
+        }
         if self.failed {
             return Err(StoreError::failed(
                 statement.doing(),

@@ -3,3 +3,4 @@
 mod blobs;
 mod statements;
 mod stores;
+mod stories;
