@@ -20,7 +20,11 @@ type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 pub struct Server(Kind);
 
 enum Kind {
-    Url { base: Uri, token: Option<HeaderValue>, http: HttpClient },
+    Url {
+        base: Uri,
+        token: Option<HeaderValue>,
+        http: HttpClient,
+    },
     Socket(PathBuf),
 }
 
@@ -81,13 +85,23 @@ impl Server {
         connector.set_connect_timeout(Some(CONNECT_WITHIN));
         let roots = HttpsConnectorBuilder::new().with_native_roots();
         let tls = match roots {
-            Ok(builder) => builder.https_or_http().enable_http1().wrap_connector(connector),
+            Ok(builder) => builder
+                .https_or_http()
+                .enable_http1()
+                .wrap_connector(connector),
             Err(source) => {
-                return Err(CallError::NoAnswer { place: url.to_owned(), source: source.into() });
+                return Err(CallError::NoAnswer {
+                    place: url.to_owned(),
+                    source: source.into(),
+                });
             }
         };
         let http = Client::builder(TokioExecutor::new()).build(tls);
-        Ok(Self(Kind::Url { base, token: token.transpose()?, http }))
+        Ok(Self(Kind::Url {
+            base,
+            token: token.transpose()?,
+            http,
+        }))
     }
 
     /// The server that owns a data folder, through its socket.
@@ -101,7 +115,10 @@ impl Server {
     /// If nobody answers, or not in time. An answer that refuses is an answer.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
         let place = self.place();
-        let no_answer = |source: Cause| CallError::NoAnswer { place: place.clone(), source };
+        let no_answer = |source: Cause| CallError::NoAnswer {
+            place: place.clone(),
+            source,
+        };
         let sent = async {
             let answer = match &self.0 {
                 Kind::Url { base, token, http } => {
@@ -111,7 +128,10 @@ impl Server {
                 Kind::Socket(path) => send_to_socket(path, request).await?,
             };
             let (head, body) = answer.into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
+            let body = Limited::new(body, ANSWER_BYTES_MAX)
+                .collect()
+                .await?
+                .to_bytes();
             Ok(Response::from_parts(head, body))
         };
         match tokio::time::timeout(ANSWER_WITHIN, sent).await {
@@ -156,9 +176,13 @@ async fn send_to_socket(
     request: Request<Bytes>,
 ) -> Result<Response<hyper::body::Incoming>, Cause> {
     let stream = UnixStream::connect(path).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let (mut head, body) = request.into_parts();
-    head.headers.insert(HOST, HeaderValue::from_static("localhost"));
-    Ok(sender.send_request(Request::from_parts(head, Full::new(body))).await?)
+    head.headers
+        .insert(HOST, HeaderValue::from_static("localhost"));
+    Ok(sender
+        .send_request(Request::from_parts(head, Full::new(body)))
+        .await?)
 }

@@ -112,7 +112,13 @@ pub struct Error {
 impl Error {
     /// A refusal with a code and its sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Value::Null, retry_after: None, source: None }
+        Self {
+            code,
+            message: message.into(),
+            details: Value::Null,
+            retry_after: None,
+            source: None,
+        }
     }
 
     /// An argument is wrong.
@@ -128,7 +134,10 @@ impl Error {
     /// A fault of ours; the caller learns only that.
     pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server failed to do this; its log has the cause under this request id";
-        Self { source: Some(source.into()), ..Self::new(Code::Internal, message) }
+        Self {
+            source: Some(source.into()),
+            ..Self::new(Code::Internal, message)
+        }
     }
 
     /// Adds details for programs.
@@ -140,13 +149,19 @@ impl Error {
     /// Adds the cause, for the log.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { source: Some(source.into()), ..self }
+        Self {
+            source: Some(source.into()),
+            ..self
+        }
     }
 
     /// Says when to try again.
     #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
-        Self { retry_after: Some(seconds), ..self }
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
     }
 }
 
@@ -158,6 +173,8 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }

@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod code;
+pub mod cursor;
 pub mod document;
 pub mod id;
 pub mod limit;
@@ -13,6 +14,7 @@ pub mod text;
 pub mod time;
 
 pub use code::{Code, Error, Result};
+pub use cursor::Cursor;
 pub use id::{
     AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RequestId, TenantId, UserId,
 };

@@ -33,7 +33,9 @@ impl<'de, const DEFAULT: u32, const MAX: u32> Deserialize<'de> for Limit<DEFAULT
         let asked = i64::deserialize(source)?;
         match u32::try_from(asked) {
             Ok(number) if (1..=MAX).contains(&number) => Ok(Self(number)),
-            _ => Err(serde::de::Error::custom(format!("must be from 1 to {MAX}, not {asked}"))),
+            _ => Err(serde::de::Error::custom(format!(
+                "must be from 1 to {MAX}, not {asked}"
+            ))),
         }
     }
 }

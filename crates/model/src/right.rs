@@ -81,6 +81,23 @@ impl Visibility {
     }
 }
 
+/// The text names no visibility.
+#[derive(Debug, thiserror::Error)]
+#[error("must be `open` or `restricted`, not `{0}`")]
+pub struct NotAVisibility(String);
+
+impl FromStr for Visibility {
+    type Err = NotAVisibility;
+
+    fn from_str(text: &str) -> Result<Self, NotAVisibility> {
+        match text {
+            "open" => Ok(Visibility::Open),
+            "restricted" => Ok(Visibility::Restricted),
+            other => Err(NotAVisibility(other.to_owned())),
+        }
+    }
+}
+
 /// What a person may do in a base of their organisation: `None` if it does not exist for them.
 ///
 /// A system admin counts as owner; a member has their role; an open base makes everybody else of
@@ -136,11 +153,20 @@ pub struct Scopes {
 
 impl Scopes {
     /// Reading only.
-    pub const READ: Scopes = Scopes { write: false, capture: false };
+    pub const READ: Scopes = Scopes {
+        write: false,
+        capture: false,
+    };
     /// Reading and changing.
-    pub const WRITE: Scopes = Scopes { write: true, capture: false };
+    pub const WRITE: Scopes = Scopes {
+        write: true,
+        capture: false,
+    };
     /// Everything, for the owner of the data folder.
-    pub const ALL: Scopes = Scopes { write: true, capture: true };
+    pub const ALL: Scopes = Scopes {
+        write: true,
+        capture: true,
+    };
 
     /// Whether an operation that needs `scope` is below this ceiling.
     pub const fn allow(self, scope: Scope) -> bool {
@@ -183,7 +209,11 @@ impl FromStr for Scopes {
                 other => return Err(NotAScope(other.to_owned())),
             }
         }
-        if words == 0 { Err(NotAScope(String::new())) } else { Ok(scopes) }
+        if words == 0 {
+            Err(NotAScope(String::new()))
+        } else {
+            Ok(scopes)
+        }
     }
 }
 

@@ -51,7 +51,9 @@ impl fmt::Display for RecordTime {
 
 /// The text is no moment.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("must be a date such as `2026-03-20` or an RFC 3339 moment such as `2026-03-20T09:30:00Z`, not `{0}`")]
+#[error(
+    "must be a date such as `2026-03-20` or an RFC 3339 moment such as `2026-03-20T09:30:00Z`, not `{0}`"
+)]
 pub struct NotARecordTime(String);
 
 impl FromStr for RecordTime {
@@ -62,7 +64,9 @@ impl FromStr for RecordTime {
         let refused = || NotARecordTime(text.chars().take(80).collect());
         let moment = if text.len() == 10 {
             let day: Date = text.parse().map_err(|_| refused())?;
-            TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)).map_err(|_| refused())?
+            TimeZone::UTC
+                .to_timestamp(day.at(0, 0, 0, 0))
+                .map_err(|_| refused())?
         } else {
             text.parse::<Timestamp>().map_err(|_| refused())?
         };
@@ -103,7 +107,10 @@ mod tests {
 
     #[test]
     fn a_bare_date_is_the_start_of_that_day() {
-        assert_eq!("2026-03-20".parse(), "2026-03-20T00:00:00Z".parse::<RecordTime>());
+        assert_eq!(
+            "2026-03-20".parse(),
+            "2026-03-20T00:00:00Z".parse::<RecordTime>()
+        );
     }
 
     #[test]

@@ -87,13 +87,19 @@ impl fmt::Display for WorldTime {
         if self.precision >= Precision::Second {
             write!(out, ":{:02}", self.second)?;
         }
-        if self.precision >= Precision::Hour { out.write_str("Z") } else { Ok(()) }
+        if self.precision >= Precision::Hour {
+            out.write_str("Z")
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// The text is no date.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("must be a date such as `1861`, `1861-03`, `1861-03-04` or `1861-03-04T17:05:09Z`, not `{0}`")]
+#[error(
+    "must be a date such as `1861`, `1861-03`, `1861-03-04` or `1861-03-04T17:05:09Z`, not `{0}`"
+)]
 pub struct NotAWorldTime(String);
 
 /// Takes `digits` ASCII digits off the front of `text`.
@@ -130,7 +136,9 @@ fn parse(text: &str) -> Option<WorldTime> {
         (':', Precision::Minute),
         (':', Precision::Second),
     ] {
-        let Some(after) = rest.strip_prefix(separator) else { break };
+        let Some(after) = rest.strip_prefix(separator) else {
+            break;
+        };
         rest = after;
         let value = u8::try_from(number(&mut rest, 2)?).ok()?;
         let (part, range) = match precision {
@@ -194,16 +202,30 @@ mod tests {
 
     #[test]
     fn a_date_is_given_back_at_the_precision_it_was_stated_at() {
-        for text in
-            ["1861", "0360", "-0043", "1861-03", "1861-03-04", "1861-03-04T17Z", "2000-02-29T17:05:09Z"]
-        {
+        for text in [
+            "1861",
+            "0360",
+            "-0043",
+            "1861-03",
+            "1861-03-04",
+            "1861-03-04T17Z",
+            "2000-02-29T17:05:09Z",
+        ] {
             assert_eq!(text.parse::<WorldTime>().unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn a_day_that_is_not_in_the_calendar_is_refused() {
-        for text in ["1900-02-29", "2026-13", "2026-00-01", "2026-1-1", "20261", "last week", ""] {
+        for text in [
+            "1900-02-29",
+            "2026-13",
+            "2026-00-01",
+            "2026-1-1",
+            "20261",
+            "last week",
+            "",
+        ] {
             assert!(text.parse::<WorldTime>().is_err(), "{text}");
         }
     }

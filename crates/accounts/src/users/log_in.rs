@@ -1,0 +1,54 @@
+use kernel::{Cx, Method, Operation, Public, Spec};
+use model::{Code, Error, Result, Scopes};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::users;
+
+use super::normal_email;
+use crate::password;
+use crate::secret::Password;
+use crate::tokens::{CreatedToken, NewToken, issue};
+
+/// Sign in with a password: the answer holds a personal token that ends after twelve hours.
+#[derive(Deserialize, JsonSchema)]
+pub struct LogIn {
+    /// Your e-mail address.
+    email: String,
+    /// Your password.
+    #[schemars(with = "String")]
+    password: secrecy::SecretString,
+}
+
+/// Life of a token that a password bought, in seconds.
+const SESSION_SECONDS: i64 = 12 * 60 * 60;
+
+impl Operation for LogIn {
+    type Target = Public;
+    type Output = CreatedToken;
+    const SPEC: Spec = Spec::write("log_in", "Sign in").route(Method::Post, "/login");
+
+    async fn run(self, cx: &Cx<'_, Public>) -> Result<CreatedToken> {
+        let email = normal_email(&self.email)?;
+        let mut directory = cx.db.read_directory().await?;
+        let found = users::find_by_email(&mut directory, &email).await?;
+        drop(directory);
+        let found = found.filter(|(user, _)| user.disabled_at.is_none());
+        // An unknown address costs as much as a wrong password.
+        let known = found.as_ref().and_then(|(_, hash)| hash.clone());
+        let right = password::matches(Password::typed(self.password), known).await?;
+        let Some((user, _)) = found.filter(|_| right) else {
+            let sentence = "no account with this address and password";
+            return Err(Error::new(Code::Unauthenticated, sentence));
+        };
+        let mut tx = cx.write_tenant(user.tenant).await?;
+        let new = NewToken {
+            owner: user.id,
+            name: "signed in".to_owned(),
+            scopes: Scopes::WRITE,
+            kb_ids: None,
+            expires_at: Some(cx.now().plus_seconds(SESSION_SECONDS)),
+        };
+        let created = issue(cx, &mut tx, new).await?;
+        tx.commit(created).await
+    }
+}

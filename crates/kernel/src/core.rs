@@ -1,0 +1,154 @@
+//! What every operation and job may ask for: the stores, the providers, the clock, ids, chance.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use model::CredentialId;
+use providers::{Embedder, ParserPool};
+use store::Db;
+use store::blobs::Blobs;
+use store::index::Indexes;
+use tokio::sync::{Notify, RwLock};
+
+use crate::activity::Activity;
+use crate::manual::Manual;
+use crate::{Chance, Clock, Ids};
+
+/// The services of the house, shared by all calls.
+pub struct Core {
+    /// The ledger's rows.
+    pub db: Db,
+    /// The documents' bytes.
+    pub blobs: Blobs,
+    /// The search caches.
+    pub indexes: Indexes,
+    /// The embedding model, if one is installed; replaced when one is.
+    pub embedder: RwLock<Option<Arc<Embedder>>>,
+    /// The processes that read documents.
+    pub parser: ParserPool,
+    /// Folder of the installed embedding model.
+    pub models: PathBuf,
+    /// The house's own manual.
+    pub manual: Manual,
+    /// What time it is.
+    pub clock: Clock,
+    /// Makes ids.
+    pub ids: Ids,
+    /// Random bytes.
+    pub chance: Chance,
+    /// Bounds that the operator may set.
+    pub limits: Limits,
+    /// Rows of the activity log on their way.
+    pub activity: Activity,
+    /// Rung when a job was added.
+    pub job_bell: Notify,
+    budget: Option<DefaultKeyedRateLimiter<CredentialId>>,
+}
+
+/// Bounds that the operator may set.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest document, in bytes.
+    pub upload_bytes: u64,
+    /// Calls a credential may make in a minute; none for no bound.
+    pub calls_per_minute: Option<NonZeroU32>,
+}
+
+/// Largest document where the operator says nothing: 100 MiB.
+const UPLOAD_BYTES: u64 = 100 * 1024 * 1024;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            upload_bytes: UPLOAD_BYTES,
+            calls_per_minute: None,
+        }
+    }
+}
+
+/// The parts that a [`Core`] is put together from.
+pub struct Parts {
+    /// The ledger's rows.
+    pub db: Db,
+    /// The documents' bytes.
+    pub blobs: Blobs,
+    /// The search caches.
+    pub indexes: Indexes,
+    /// The embedding model, if one is installed.
+    pub embedder: Option<Embedder>,
+    /// The processes that read documents.
+    pub parser: ParserPool,
+    /// Folder of the installed embedding model.
+    pub models: PathBuf,
+    /// The house's own manual.
+    pub manual: Manual,
+    /// What time it is.
+    pub clock: Clock,
+    /// Random bytes.
+    pub chance: Chance,
+    /// Bounds that the operator may set.
+    pub limits: Limits,
+}
+
+impl Core {
+    /// Puts the house together.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts {
+            db,
+            blobs,
+            indexes,
+            embedder,
+            parser,
+            models,
+            manual,
+            clock,
+            chance,
+            limits,
+        } = parts;
+        let budget = limits
+            .calls_per_minute
+            .map(|calls| RateLimiter::keyed(Quota::per_minute(calls)));
+        Arc::new(Self {
+            activity: Activity::new(),
+            embedder: RwLock::new(embedder.map(Arc::new)),
+            ids: Ids::new(clock.clone(), chance.clone()),
+            job_bell: Notify::new(),
+            budget,
+            db,
+            blobs,
+            indexes,
+            parser,
+            models,
+            manual,
+            clock,
+            chance,
+            limits,
+        })
+    }
+
+    /// The embedding model, if one is installed.
+    pub async fn embedder(&self) -> Option<Arc<Embedder>> {
+        self.embedder.read().await.clone()
+    }
+
+    /// Takes `cost` from the credential's budget, or says for how many seconds it is spent.
+    pub(crate) fn charge(&self, credential: CredentialId, cost: u32) -> Result<(), u32> {
+        let (Some(budget), Some(cost)) = (&self.budget, NonZeroU32::new(cost)) else {
+            return Ok(());
+        };
+        match budget.check_key_n(&credential, cost) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(spent)) => {
+                let wait = spent
+                    .wait_time_from(DefaultClock::default().now())
+                    .as_secs();
+                Err(u32::try_from(wait).unwrap_or(u32::MAX).saturating_add(1))
+            }
+            // The call costs more than a whole minute's budget.
+            Err(_) => Err(60),
+        }
+    }
+}

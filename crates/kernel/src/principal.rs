@@ -1,0 +1,88 @@
+//! Who asks, with which credential.
+
+use model::{CredentialId, KbId, RequestId, Scopes, TenantId, UserId};
+use uuid::Uuid;
+
+/// Who pays and decides, and the secret that was used to say so.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// The organisation.
+    pub tenant: TenantId,
+    /// The person; every right is theirs, now.
+    pub user: UserId,
+    /// How the activity log names the person: their address at this moment.
+    pub label: String,
+    /// Whether the person counts as owner everywhere in the deployment.
+    pub system_admin: bool,
+    /// What was shown to prove it.
+    pub credential: Credential,
+    /// The program that asks, by its own account.
+    pub client: Option<String>,
+}
+
+/// The secret used, without the secret.
+#[derive(Debug, Clone)]
+pub struct Credential {
+    /// Its id; nil for the data folder's owner.
+    pub id: CredentialId,
+    /// The name its owner gave it.
+    pub name: String,
+    /// Which kind it is.
+    pub kind: CredentialKind,
+    /// What it may be used for at most.
+    pub scopes: Scopes,
+    /// Where it may be used at most.
+    pub bases: Bases,
+}
+
+/// Kinds of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// A personal access token.
+    Personal,
+    /// Being able to open the data folder or its socket.
+    Local,
+}
+
+/// Which bases a credential reaches, at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bases {
+    /// All that its owner can open.
+    All,
+    /// These.
+    Only(Vec<KbId>),
+}
+
+impl Bases {
+    /// Whether `kb` is below this ceiling.
+    pub fn cover(&self, kb: KbId) -> bool {
+        match self {
+            Bases::All => true,
+            Bases::Only(bases) => bases.contains(&kb),
+        }
+    }
+}
+
+impl Credential {
+    /// The credential of whoever can open the data folder.
+    pub fn local() -> Self {
+        Self {
+            id: CredentialId::new(Uuid::nil()),
+            name: "local".to_owned(),
+            kind: CredentialKind::Local,
+            scopes: Scopes::ALL,
+            bases: Bases::All,
+        }
+    }
+}
+
+/// A call as the door saw it, before anything is decided.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who asks; nobody on operations that are open to all.
+    pub principal: Option<Principal>,
+    /// The door.
+    pub door: crate::Door,
+    /// Names the request in answers, logs and the activity.
+    pub request: RequestId,
+}
