@@ -1,6 +1,8 @@
 //! The store as those above it see it, on both engines.
 
+mod as_of;
 mod blobs;
+mod durable;
 mod statements;
 mod stores;
 mod stories;

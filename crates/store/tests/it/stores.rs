@@ -67,23 +67,25 @@ impl World {
 
     /// Lays the tenant, the user and the base.
     pub async fn on(db: Db) -> World {
-        let (tenant, user, kb) = (
-            TenantId::new(uuid(1)),
-            UserId::new(uuid(2)),
-            KbId::new(uuid(3)),
-        );
+        World::numbered(db, 0).await
+    }
+
+    /// One of several worlds in a store.
+    pub async fn numbered(db: Db, number: u128) -> World {
+        let id = |n: u128| uuid(number * 1_000_000 + n);
+        let (tenant, user, kb) = (TenantId::new(id(1)), UserId::new(id(2)), KbId::new(id(3)));
         let mut tx = db.write(tenant).await.unwrap();
         let row = Tenant {
             id: tenant,
             name: "Acme".into(),
-            slug: "acme".into(),
+            slug: numbered("acme", number),
             created_at: at(1),
         };
         tenants::insert(&mut tx, &row).await.unwrap();
         let row = User {
             id: user,
             tenant,
-            email: "ann@acme.test".into(),
+            email: numbered("ann@acme.test", number),
             name: "Ann".into(),
             system_admin: false,
             disabled_at: None,
@@ -101,6 +103,14 @@ impl World {
             user,
             kb,
         }
+    }
+}
+
+fn numbered(name: &str, number: u128) -> String {
+    if number == 0 {
+        name.to_owned()
+    } else {
+        format!("{name}{number}")
     }
 }
 
