@@ -7,10 +7,14 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+mod endpoint;
 mod hash;
 mod local;
 mod words;
 
+pub use endpoint::EndpointOptions;
+
+use endpoint::Endpoint;
 use local::Local;
 
 /// Why a text has no vector.
@@ -39,6 +43,20 @@ pub enum EmbedError {
     /// The model failed on a text.
     #[error("the model failed on a text")]
     Run(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The embedding server cannot be asked as configured.
+    #[error("the embedding server's {0}")]
+    Configured(String),
+    /// The embedding server failed.
+    #[error("the embedding server `{host}` {why}")]
+    Endpoint {
+        /// Which server.
+        host: String,
+        /// What it did.
+        why: String,
+        /// The connection's failure, if that is it.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
 }
 
 /// Makes vectors of texts. Cheap to hold: a model is read when the first text arrives.
@@ -52,6 +70,7 @@ pub struct Embedder {
 #[derive(Debug)]
 enum Kind {
     Local(Local),
+    Endpoint(Endpoint),
     Hash,
 }
 
@@ -84,6 +103,19 @@ impl Embedder {
         }))
     }
 
+    /// An embedder over a server of the operator's choice. Asks nothing yet.
+    ///
+    /// # Errors
+    /// Its address is no `http` or `https` URL, or TLS cannot be set up.
+    pub fn endpoint(options: EndpointOptions) -> Result<Embedder, EmbedError> {
+        let endpoint = Endpoint::new(options)?;
+        Ok(Embedder {
+            tag: endpoint.tag(),
+            width: endpoint.width(),
+            kind: Kind::Endpoint(endpoint),
+        })
+    }
+
     /// A deterministic embedder without a model: texts that share words have similar vectors.
     ///
     /// # Panics
@@ -111,7 +143,7 @@ impl Embedder {
     pub fn languages(&self) -> Option<&'static [&'static str]> {
         match &self.kind {
             Kind::Local(_) => Some(&["en"]),
-            Kind::Hash => None,
+            Kind::Endpoint(_) | Kind::Hash => None,
         }
     }
 
@@ -121,6 +153,7 @@ impl Embedder {
     pub async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         match &self.kind {
             Kind::Local(local) => local.passages(texts).await,
+            Kind::Endpoint(endpoint) => endpoint.passages(texts).await,
             Kind::Hash => Ok(texts
                 .iter()
                 .map(|text| hash::vector(text, self.width))
@@ -132,6 +165,7 @@ impl Embedder {
     pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         match &self.kind {
             Kind::Local(local) => local.query(text).await,
+            Kind::Endpoint(endpoint) => endpoint.query(text).await,
             Kind::Hash => Ok(hash::vector(text, self.width)),
         }
     }

@@ -303,7 +303,7 @@ impl Fetcher {
 
 /// The roots stand in the program, so that it verifies the same on every machine; there is no
 /// proxy whose own root a machine would have to add.
-fn tls() -> Result<rustls::ClientConfig, FetchError> {
+pub(crate) fn tls() -> Result<rustls::ClientConfig, FetchError> {
     let roots = rustls::RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
