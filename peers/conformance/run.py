@@ -25,15 +25,54 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 SUITE_SECONDS_MAX = 300
 
 
+SUMMARY = re.compile(r"^[✓✗] (\S+): \d+ passed, \d+ failed$", re.MULTILINE)
+
+
 def run_set(revision, url, folder):
-    """Scenarios passed and failed of one requirement set, after its baseline."""
-    baseline = HERE / f"expected-{revision}.yml"
+    """Exit code and words of the suite over one requirement set."""
     done = subprocess.run(
         [NODE, SUITE, "server", "--url", url, "--requirements", revision,
-         "--expected-failures", baseline, "-o", folder],
+         "--expected-failures", baseline(revision), "-o", folder],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SUITE_SECONDS_MAX,
     )
-    return done.returncode, done.stdout + done.stderr
+    return done.returncode, re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+
+
+def baseline(revision):
+    return HERE / f"expected-{revision}.yml"
+
+
+def left_out(revision):
+    """The scenarios that the baseline excuses as a whole."""
+    entries = re.findall(r"^  - (\S+)", baseline(revision).read_text(), re.MULTILINE)
+    return {entry for entry in entries if ":" not in entry}
+
+
+def required(revision):
+    """The scenarios for servers in a requirement set, in the suite's order."""
+    said = subprocess.run([NODE, SUITE, "list", "--requirements", revision], capture_output=True, text=True, check=True).stdout
+    servers = said.partition("Server scenarios")[2].partition("Client scenarios")[0]
+    return re.findall(r"^  - (\S+)", servers, re.MULTILINE)
+
+
+def tell(revision, code, said):
+    """Prints the verdicts of one set; how many scenarios passed, failed and are not offered."""
+    scenarios, excused = required(revision), left_out(revision)
+    ran = set(SUMMARY.findall(said))
+    missing = [name for name in scenarios if name not in ran]
+    # Below the totals the suite names failures outside the baseline, and entries of it that pass.
+    complaints = said.partition("\nTotal: ")[2].partition("\n")[2]
+    unexpected = set(re.findall(r"^  [✗✓] (\S+)", complaints, re.MULTILINE))
+    bad = {entry.partition(":")[0] for entry in unexpected} | set(missing)
+
+    print(f"== {revision}")
+    for name in scenarios:
+        verdict = "FAILED" if name in bad else "not offered" if name in excused else "passed"
+        print(f"{name:<48}{verdict}")
+    if code:
+        print(complaints.partition("Expected failures (in baseline)")[2] or said)
+    failed = len(bad) or int(code != 0)
+    return sum(name not in bad and name not in excused for name in scenarios), failed, len(excused - bad)
 
 
 def main():
@@ -49,13 +88,18 @@ def main():
         proxy = subprocess.Popen([NODE, HERE / "proxy.mjs", port, token], stdout=subprocess.PIPE, text=True)
         try:
             url = f"http://127.0.0.1:{proxy.stdout.readline().strip()}/api/v1/kbs/{base}/mcp"
+            totals = [0, 0, 0]
             for revision in REVISIONS:
                 code, said = run_set(revision, url, folder)
-                print(said)
+                if words.verbose:
+                    print(said)
+                totals = [sum(pair) for pair in zip(totals, tell(revision, code, said))]
         finally:
             proxy.kill()
             proxy.wait()
-    return 0
+    passed, failed, skipped = totals
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
