@@ -98,16 +98,13 @@ enum Fault {
 
 impl Endpoint {
     pub fn new(options: EndpointOptions) -> Result<Endpoint, EmbedError> {
-        let wrong = |why: String| EmbedError::Endpoint {
-            host: String::new(),
-            why,
-            source: None,
-        };
+        let wrong = EmbedError::Configured;
         let url = Url::parse(&options.url)
             .map_err(|error| wrong(format!("address is no URL ({error})")))?;
-        if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() {
+        let named = !url.username().is_empty() || url.password().is_some();
+        if named || !matches!(url.scheme(), "http" | "https") {
             return Err(wrong(
-                "address must be `http` or `https`, without a user".into(),
+                "address must be `http` or `https`, without a user or password".into(),
             ));
         }
         let client = |error: Box<dyn StdError + Send + Sync>| {
