@@ -165,6 +165,26 @@ pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
     asked
 }
 
+/// Whether a question may be in one of the languages (ISO 639-1), as far as can be told: whether
+/// a model of these languages is to be asked.
+///
+/// A text in Latin letters that is clearly in none of them is not; nor is one in another script,
+/// unless it is the script of one of them.
+pub fn is_in(text: &str, codes: &[&str]) -> bool {
+    let folded = fold(text);
+    let (mut latin, mut other) = (0, 0);
+    for c in folded.chars().filter(|c| c.is_alphabetic()) {
+        *(if language::is_latin(c) { &mut latin } else { &mut other }) += 1;
+    }
+    if latin < other {
+        return language::is_in_script(&folded, codes);
+    }
+    match Language::of(&folded) {
+        Language::Other => codes.iter().any(|code| Language::with_code(code).is_some()),
+        language => codes.iter().any(|code| Language::with_code(code) == Some(language)),
+    }
+}
+
 /// What a function word ("what", "did", "the") counts in a question.
 const FUNCTION_WORD: f32 = 0.25;
 

@@ -145,6 +145,11 @@ impl Language {
         }
     }
 
+    /// The language with this ISO 639-1 code, if it is one of these.
+    pub(super) fn with_code(code: &str) -> Option<Self> {
+        TABLE.iter().find(|row| CODES[row.0 as usize] == code).map(|row| row.0)
+    }
+
     /// Whether words of the language gain from grams: all but English, whose endings are few.
     pub(super) const fn wants_grams(self) -> bool {
         !matches!(self, Language::English)
@@ -229,7 +234,35 @@ fn function_words() -> &'static [Vec<&'static str>] {
     })
 }
 
-fn is_latin(c: char) -> bool {
+/// The ISO 639-1 code of each row of [`TABLE`].
+const CODES: [&str; TABLE.len()] = [
+    "en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "fi", "hu", "ro", "tr",
+];
+
+/// Whether the text is in the language that its script and letters say, by its code.
+pub(super) fn is_in_script(folded: &str, codes: &[&str]) -> bool {
+    let known = match whatlang::detect_lang(folded) {
+        Some(Lang::Cmn) => "zh",
+        Some(Lang::Jpn) => "ja",
+        Some(Lang::Kor) => "ko",
+        Some(Lang::Ara) => "ar",
+        Some(Lang::Pes) => "fa",
+        Some(Lang::Heb) => "he",
+        Some(Lang::Hin) => "hi",
+        Some(Lang::Ben) => "bn",
+        Some(Lang::Tam) => "ta",
+        Some(Lang::Tha) => "th",
+        Some(Lang::Ell) => "el",
+        Some(Lang::Rus) => "ru",
+        Some(Lang::Ukr) => "uk",
+        Some(Lang::Bul) => "bg",
+        Some(Lang::Srp) => "sr",
+        _ => return false,
+    };
+    codes.contains(&known)
+}
+
+pub(super) fn is_latin(c: char) -> bool {
     c.is_ascii_alphabetic()
         || matches!(c, '\u{aa}' | '\u{ba}' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
 }

@@ -30,11 +30,18 @@ const LANGUAGES: &str = "languages";
 /// The least that tantivy takes for one indexing thread, in bytes.
 const WRITER_BYTES: usize = 15_000_000;
 
-/// What a match in each field counts. Measured with `make eval`, see `docs/quality.md`.
-const WORD_WEIGHT: f32 = 0.4;
-const STEM_WEIGHT: f32 = 1.0;
-const GRAM_WEIGHT: f32 = 0.35;
-const HEAD_WEIGHT: f32 = 0.4;
+/// What a matching surface form counts. The four weights are measured with `make eval`, see
+/// `docs/quality.md`.
+pub const WORD_WEIGHT: f32 = 0.4;
+
+/// What a matching stem counts.
+pub const STEM_WEIGHT: f32 = 1.0;
+
+/// What a matching gram counts.
+pub const GRAM_WEIGHT: f32 = 0.35;
+
+/// What a stem that matches the title or a heading counts.
+pub const HEAD_WEIGHT: f32 = 0.4;
 
 /// The index on disk and its writer while there is something to write.
 pub(super) struct Class {

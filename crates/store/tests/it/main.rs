@@ -3,6 +3,7 @@
 mod as_of;
 mod blobs;
 mod durable;
+mod search;
 mod statements;
 mod stores;
 mod stories;
