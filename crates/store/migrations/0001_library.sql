@@ -243,4 +243,5 @@ CREATE TABLE job (
 );
 CREATE UNIQUE INDEX job_unfinished ON job (tenant_id, kind, key) WHERE state IN ('waiting', 'running');
 CREATE INDEX job_queue ON job (queue, state, run_at);
+CREATE INDEX job_due ON job (queue, run_at, id) WHERE state IN ('waiting', 'running');
 CREATE INDEX job_base ON job (tenant_id, base_id, created_at, id);

@@ -10,8 +10,9 @@ pub enum StoreError {
     /// The disk is full or takes no writes. Nothing of the transaction stays; reads go on.
     #[error("the disk is full or refuses writes: {0}")]
     Full(String),
-    /// Others hold what this needs; the same may succeed in a moment.
-    #[error("the database is busy: {0}")]
+    /// Others hold what this needs, or the database cannot be reached; the same may succeed in a
+    /// moment.
+    #[error("the database is busy or out of reach: {0}")]
     Busy(String),
     /// A row with this key is there already; names the table.
     #[error("`{0}` already has a row with this key")]
@@ -53,7 +54,7 @@ impl From<StoreError> for Error {
             .caused_by(failure),
             StoreError::Busy(_) => Error::new(
                 Code::Unavailable,
-                "the database is busy; try again in a moment",
+                "the database is busy or out of reach; try again in a moment",
             )
             .retry_after(1)
             .caused_by(failure),

@@ -138,7 +138,7 @@ statements! {
             because "the one owner of a data folder starts anew for all tenants",
         COUNTS: "SELECT queue, state, COUNT(*), MIN(run_at) FROM job GROUP BY queue, state ORDER BY queue, state"
             because "metrics of the deployment",
-        NEXT: "SELECT MIN(run_at) FROM job WHERE queue = $1 AND state = 'waiting'"
+        NEXT: "SELECT run_at FROM job WHERE queue = $1 AND state IN ('waiting', 'running') AND state = 'waiting' ORDER BY run_at, id LIMIT 1"
             because "a worker serves all tenants",
     }
 }
@@ -194,10 +194,7 @@ pub async fn claim(
 
 /// When the queue's next waiting job is due. In the directory.
 pub async fn next_due(tx: &mut Tx, queue: &str) -> Result<Option<RecordTime>, StoreError> {
-    match tx.row(&NEXT, params![queue]).await? {
-        Some(mut row) => row.take(),
-        None => Ok(None),
-    }
+    tx.row(&NEXT, params![queue]).await?.map(|mut row| row.take()).transpose()
 }
 
 /// Says that the job's worker is alive; false if the job is no longer this attempt's.

@@ -60,6 +60,7 @@ enum Open {
 pub struct Tx {
     open: Open,
     tenant: Option<TenantId>,
+    reads: bool,
     failed: bool,
     recorder: Arc<Recorder>,
 }
@@ -120,7 +121,7 @@ impl Db {
         Ok(Tx {
             open,
             tenant,
-            failed: false,
+            reads: true, failed: false,
             recorder: self.recorder.clone(),
         })
     }
@@ -133,7 +134,7 @@ impl Db {
         Ok(Tx {
             open,
             tenant,
-            failed: false,
+            reads: false, failed: false,
             recorder: self.recorder.clone(),
         })
     }
@@ -300,6 +301,12 @@ impl Tx {
             return Err(StoreError::failed(
                 statement.doing(),
                 "an earlier statement of the transaction failed",
+            ));
+        }
+        if self.reads && !statement.reads() {
+            return Err(StoreError::failed(
+                statement.doing(),
+                "it changes rows, and the transaction is open for reading",
             ));
         }
         self.recorder.note(statement);

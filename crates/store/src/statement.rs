@@ -58,6 +58,11 @@ impl Statement {
         self.reason
     }
 
+    /// Whether it changes nothing.
+    pub(crate) fn reads(&self) -> bool {
+        self.text.starts_with("SELECT ")
+    }
+
     /// What running it is called in an error.
     pub(crate) fn doing(&self) -> String {
         format!("run `{}`", self.name)

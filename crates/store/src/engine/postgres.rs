@@ -99,6 +99,9 @@ impl Postgres {
 
     async fn client(&self) -> Result<Object, StoreError> {
         self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) if error.as_db_error().is_none() => {
+                StoreError::Busy(chain(&error))
+            }
             PoolError::Backend(error) => failure(|| "connect to the database".to_owned(), error),
             PoolError::Timeout(_) => {
                 StoreError::Busy(format!("no connection was free for {} s", WAIT.as_secs()))
@@ -327,6 +330,9 @@ impl ToSql for Param<'_> {
 }
 
 fn failure(doing: impl FnOnce() -> String, error: tokio_postgres::Error) -> StoreError {
+    if error.is_closed() {
+        return StoreError::Busy("the connection was lost".to_owned());
+    }
     let Some(known) = error.as_db_error() else {
         return StoreError::failed(doing(), error);
     };
@@ -354,4 +360,15 @@ fn failure(doing: impl FnOnce() -> String, error: tokio_postgres::Error) -> Stor
         return StoreError::Busy(known.message().to_owned());
     }
     StoreError::failed(doing(), error)
+}
+
+/// An error and what caused it, on one line.
+fn chain(error: &dyn StdError) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    line
 }

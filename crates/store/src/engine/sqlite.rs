@@ -110,7 +110,7 @@ impl Sqlite {
             connection
                 .execute_batch(&format!(
                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; \
-                     PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON; \
+                     PRAGMA secure_delete = ON; \
                      PRAGMA journal_size_limit = 67108864;"
                 ))
                 .map_err(|error| failure(doing, error))?;
@@ -247,9 +247,9 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.execute_batch(
-            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2048; PRAGMA mmap_size = 67108864;",
-        )?;
+        // No memory map: it would count several times over as memory of the process, and turn a
+        // failing disk into a signal instead of an error.
+        connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096;")?;
         rusqlite::vtab::array::load_module(&connection)?;
         Ok(connection)
     };

@@ -246,7 +246,8 @@ on_both_engines! {
 
     async fn a_reader_cannot_write(world: &World) {
         let mut tx = world.db.read(world.tenant).await.unwrap();
-        assert!(bases::rename(&mut tx, world.kb, "Letters").await.is_err());
+        let refused = bases::rename(&mut tx, world.kb, "Letters").await.unwrap_err().to_string();
+        assert!(refused.contains("open for reading"), "{refused}");
     }
 
     async fn another_tenant_sees_nothing(world: &World) {
@@ -585,6 +586,42 @@ on_both_engines! {
         assert_eq!(jobs::prune(&mut tx, at(63)).await.unwrap(), 1);
         assert_eq!(jobs::remove_by_key(&mut tx, world.kb, "memo").await.unwrap(), 1);
         tx.commit().await.unwrap();
+    }
+
+    async fn workers_that_claim_at_once_get_a_job_each(world: &World) {
+        let mut tx = world.db.write(world.tenant).await.unwrap();
+        for n in 0..40 {
+            let key = format!("document {n}");
+            assert!(jobs::enqueue(&mut tx, &new_job(500 + n, &key)).await.unwrap());
+        }
+        tx.commit().await.unwrap();
+
+        let workers: Vec<_> = (0..8)
+            .map(|_| {
+                let db = world.db.clone();
+                tokio::spawn(async move {
+                    let mut claimed = Vec::new();
+                    loop {
+                        let mut tx = db.write_directory().await.unwrap();
+                        let job = jobs::claim(&mut tx, "documents", at(20), at(90)).await.unwrap();
+                        tx.commit().await.unwrap();
+                        match job {
+                            Some(job) => claimed.push(job.key),
+                            None => return claimed,
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut claimed = Vec::new();
+        for worker in workers {
+            claimed.extend(worker.await.unwrap());
+        }
+
+        claimed.sort_unstable();
+        let all = claimed.len();
+        claimed.dedup();
+        assert_eq!((all, claimed.len()), (40, 40));
     }
 
     async fn running_jobs_wait_again_after_a_restart(world: &World) {
