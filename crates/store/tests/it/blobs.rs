@@ -123,6 +123,43 @@ async fn only_old_blobs_that_nothing_refers_to_are_swept() {
 }
 
 #[tokio::test]
+async fn a_blob_that_is_kept_again_while_it_is_swept_stays() {
+    let (folder, blobs) = blobs().await;
+    let key = kept(&blobs, "again").await;
+    let file = walk(&folder.path().join("kept"));
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
+    std::fs::File::open(&file)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+
+    let again = |key: BlobKey| {
+        let blobs = blobs.clone();
+        async move {
+            // Nothing refers to it yet, but an upload of the same bytes has just been kept.
+            assert_eq!(kept(&blobs, "again").await, key);
+            Ok(Some(()))
+        }
+    };
+    assert_eq!(blobs.sweep(at(2_000_000_000), again).await.unwrap(), 0);
+    assert!(blobs.exists(&key).await.unwrap());
+}
+
+/// The one file below a folder.
+fn walk(folder: &std::path::Path) -> std::path::PathBuf {
+    let mut place = folder.to_owned();
+    while place.is_dir() {
+        place = std::fs::read_dir(&place)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+    }
+    place
+}
+
+#[tokio::test]
 async fn the_same_bytes_are_kept_apart_for_each_base() {
     let (_folder, blobs) = blobs().await;
     let here = kept(&blobs, "same").await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use model::{Code, KbId, TenantId};
-use store::{Db, Options, StoreError, bases, tenants};
+use store::{Db, Options, StoreError, audit, bases, tenants};
 
 use crate::stores::{World, at, base, on_both_engines, setting, uuid};
 
@@ -236,6 +236,56 @@ async fn a_url_of_no_engine_is_refused_without_its_secrets() {
         "{refused}"
     );
     assert!(!refused.contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_line_of_the_log_that_was_changed_or_removed_breaks_the_chain() {
+    for (behind_its_back, broken) in [
+        (
+            "UPDATE audit SET verdict = 'not_found' WHERE at = 11",
+            Some((2, "its line was changed")),
+        ),
+        (
+            "UPDATE audit SET client = '' WHERE at = 11",
+            Some((2, "its line was changed")),
+        ),
+        (
+            "DELETE FROM audit WHERE at = 12",
+            Some((3, "its line is gone")),
+        ),
+        (
+            "DELETE FROM audit_seal WHERE n = 1",
+            Some((2, "a seal before it is gone")),
+        ),
+        (
+            "UPDATE audit_seal SET hash = zeroblob(32) WHERE n = 1",
+            Some((1, "its line was changed")),
+        ),
+        (
+            "DELETE FROM audit_seal WHERE n = 3",
+            Some((3, "seals after it are gone: 1")),
+        ),
+        ("UPDATE audit SET sealed = TRUE", None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::on(open(folder.path()).await).await;
+        let mut tx = world.db.write(world.tenant).await.unwrap();
+        for number in 10..13 {
+            audit::insert(&mut tx, &crate::stories::entry(number, "search_chunks"))
+                .await
+                .unwrap();
+        }
+        assert_eq!(audit::seal(&mut tx, 100).await.unwrap(), 3);
+        tx.commit().await.unwrap();
+        world.db.close().await;
+        alter(folder.path(), behind_its_back);
+
+        let db = open(folder.path()).await;
+        let mut tx = db.read(world.tenant).await.unwrap();
+        let chain = audit::verify(&mut tx).await.unwrap();
+        let broken = broken.map(|(n, why)| (n, why.to_owned()));
+        assert_eq!(chain.broken, broken, "{behind_its_back}");
+    }
 }
 
 /// Changes a closed store behind its back.
