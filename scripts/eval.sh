@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How good the search is: with words alone, then with the embedding model.
+# How good the search is, on the judged sets of QUIPU_CORPORA; see crates/eval.
 #
-#   QUIPU_CORPORA  folder of the test corpora
-# Words such as `--only cranfield` go to peers/eval/run.py.
+# The embedding model is measured too if it can be installed.
+# Words such as `--only cranfield` go to the program.
 set -euo pipefail
 # shellcheck source=scripts/local.sh
 source "$(dirname "$0")/local.sh"
@@ -10,10 +10,10 @@ cd "$root"
 
 need cargo "the Rust toolchain"
 [[ -n ${QUIPU_CORPORA:-} ]] || fail "QUIPU_CORPORA must name the folder of the test corpora"
-cargo build --workspace --bin quipu --release
-quipu=${CARGO_TARGET_DIR:-$root/target}/release/quipu
+cargo build --workspace --release --bin quipu --bin eval
+programs=${CARGO_TARGET_DIR:-$root/target}/release
 
-echo "== words alone"
-python3 -m peers.eval.run --quipu "$quipu" --output target/eval-words.jsonl "$@"
-echo "== with the embedding model"
-python3 -m peers.eval.run --quipu "$quipu" --output target/eval-model.jsonl --model "$@"
+if embedding_model "$programs/quipu"; then
+    exec "$programs/eval" --models "$QUIPU_TEST_MODELS" "$@"
+fi
+exec "$programs/eval" "$@"

@@ -71,3 +71,13 @@ rmcp_peer() {
     cargo build --quiet --locked --profile "$1" \
         --manifest-path "$root/peers/rmcp/Cargo.toml" --target-dir "$local_folder/target-rmcp"
 }
+
+# embedding_model QUIPU: installs the model into .local/ and exports QUIPU_TEST_MODELS.
+embedding_model() {
+    local data=$local_folder/model-data
+    QUIPU_DATA=$data "$1" models install >/dev/null || {
+        echo "the embedding model could not be installed"
+        return 1
+    }
+    export QUIPU_TEST_MODELS=$data/models
+}

@@ -84,14 +84,20 @@ trap stop_postgres EXIT
 start_postgres
 
 check "format, lints, floors, documentation" scripts/lint.sh
-suite "rust tests" rust_tests
-# With every feature the tests had, so that nothing is built twice.
-check "program" cargo build --workspace --bins --quiet
+# All targets at once: what is built is what the tests then run.
+check "build" cargo build --workspace --all-targets --quiet
 quipu=${CARGO_TARGET_DIR:-$root/target}/debug/quipu
 
+online=yes
 if [[ ${QUIPU_OFFLINE:-} == 1 ]]; then
+    online=
+fi
+[[ -z $online ]] || check "embedding model" embedding_model "$quipu"
+suite "rust tests" rust_tests
+
+if [[ -z $online ]]; then
     echo
-    echo "QUIPU_OFFLINE=1: the real clients and the conformance suite were left out"
+    echo "QUIPU_OFFLINE=1: the model, the real clients and the conformance suite were left out"
 else
     python_peers v1
     python_peers v2
