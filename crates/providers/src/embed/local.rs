@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{StreamExt, TryStreamExt};
-use rten::{Model, NodeId, RunOptions, ThreadPool, Value};
+use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value};
 use rten_tensor::prelude::*;
 use rten_tensor::{NdTensor, Tensor};
 use tokio::sync::{OnceCell, Semaphore};
@@ -127,7 +127,10 @@ impl Encoder {
         let words = Words::read(&words).map_err(|wrong| unusable(&words_file, wrong))?;
 
         let weights = models::read_checked(folder, manifest, "model.onnx")?;
-        let model = Model::load(weights)
+        // Laid out for the processor once: 40 MB more, and a question takes half the time.
+        let model = ModelOptions::with_all_ops()
+            .prepack_weights(true)
+            .load(weights)
             .map_err(|error| unusable(&model_file, format!("is no model: {error}")))?;
         let node = |name: &str| {
             model
