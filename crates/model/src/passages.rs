@@ -110,26 +110,22 @@ fn split_body(body: &str) -> Vec<String> {
     let units = units(body);
     let mut passages = Vec::new();
     // Stretches still to be looked at, the first in the text on top.
-    let mut open = vec![0..units.len()];
-    while let Some(stretch) = open.pop() {
-        let Some(first) = units.get(stretch.clone()).and_then(<[Unit]>::first) else {
+    let mut open = Vec::from([(0, units.len())]);
+    while let Some((start, end)) = open.pop() {
+        if start == end {
             continue;
-        };
-        match cut(&units[stretch.clone()]) {
-            Some(at) => {
-                open.push(stretch.start + at..stretch.end);
-                open.push(stretch.start..stretch.start + at);
-            }
-            None => {
-                let slice = body[first.range.start..units[stretch.end - 1].range.end].trim();
-                match &first.header {
-                    Some(header) => {
-                        passages.push(format!("{}\n{slice}", body[header.clone()].trim()))
-                    }
-                    None => passages.push(slice.to_owned()),
-                }
-            }
         }
+        if let Some(at) = cut(&units[start..end]) {
+            open.push((start + at, end));
+            open.push((start, start + at));
+            continue;
+        }
+        let first = &units[start];
+        let slice = body[first.range.start..units[end - 1].range.end].trim();
+        passages.push(match &first.header {
+            Some(header) => format!("{}\n{slice}", body[header.clone()].trim()),
+            None => slice.to_owned(),
+        });
     }
     passages.retain(|text| !text.is_empty());
     passages

@@ -180,9 +180,9 @@ fn spread(ranked: Vec<Ranked>, per_document: usize, limit: usize) -> Vec<Ranked>
         let taken = share.entry(hit.candidate.document).or_default();
         *taken += 1;
         if *taken <= per_document {
-            first.push(hit)
+            first.push(hit);
         } else {
-            rest.push(hit)
+            rest.push(hit);
         }
     }
     first.truncate(limit);

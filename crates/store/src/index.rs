@@ -136,8 +136,9 @@ impl BaseIndex {
         vectors: &[(u32, Vec<i8>)],
     ) -> Result<Self, IndexError> {
         let base = Base::open(folder, &[])?;
+        let head = RecordTime::from_micros(i64::MAX - 1);
         for batch in rows.chunks(2000) {
-            base.feed(batch)?;
+            base.feed(batch, head)?;
         }
         base.use_model("measured");
         base.put_vectors(vectors);

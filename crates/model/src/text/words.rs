@@ -32,9 +32,9 @@ pub(super) fn each<'a>(folded: &'a str, found: &mut dyn FnMut(Piece<'a>)) {
                 .map_or(rest.len(), |(at, _)| at);
             let (part, after) = rest.split_at(end);
             if dense {
-                pairs(part, found)
+                pairs(part, found);
             } else {
-                spaced(part, found)
+                spaced(part, found);
             }
             rest = after;
         }

@@ -37,8 +37,20 @@ struct State {
     searchers: [Option<Searcher>; CLASSES],
     languages: [Languages; CLASSES],
     vectors: Vectors,
-    /// The record time up to which closings and purges are known.
-    head: i64,
+    /// Up to when closings and purges of its rows are known.
+    known: i64,
+    whole: Whole,
+}
+
+/// How far everything is in the cache: a feeder may stop half way.
+#[derive(Clone, Default)]
+pub(super) struct Whole {
+    /// Up to when: rows, reading orders, vectors of the model.
+    pub(super) head: Option<RecordTime>,
+    /// The first ordinal that is not.
+    pub(super) next: u32,
+    /// The model whose vectors are.
+    pub(super) model: Option<String>,
 }
 
 impl Base {
@@ -70,6 +82,7 @@ impl Base {
                     .collect();
                 if !purged.is_empty() && 0 < mark.next {
                     found.purge(&purged, mark)?;
+                    found.sweep()?;
                 }
                 if (rebooted && !found.is_whole())
                     || found.rows() != state.rows.count(role, mark.next)
@@ -95,10 +108,11 @@ impl Base {
         Ok(base)
     }
 
-    /// The first ordinal whose text is not indexed; [`Base::next`] if there is none.
+    /// The first ordinal whose text is not indexed; the one after the last if there is none.
     pub(super) fn missing(&self) -> u32 {
-        let state = self.read();
+        // The classes first, as everywhere: two orders of taking them would lock up.
         let classes = self.classes();
+        let state = self.read();
         let first = |role: Role| {
             let next = classes[role as usize]
                 .as_ref()
@@ -112,40 +126,61 @@ impl Base {
             .unwrap_or(state.rows.next())
     }
 
-    /// The first ordinal that was not given yet.
-    pub(super) fn next(&self) -> u32 {
-        self.read().rows.next()
+    /// Up to when closings and purges of its rows are known.
+    pub(super) fn known(&self) -> RecordTime {
+        RecordTime::from_micros(self.read().known)
     }
 
-    /// The record time up to which the cache knows its base.
-    pub(super) fn head(&self) -> RecordTime {
-        RecordTime::from_micros(self.read().head)
+    /// Says that closings and purges up to the moment are.
+    pub(super) fn set_known(&self, head: RecordTime) {
+        self.write().known = head.micros();
     }
 
-    /// Whether the cache has all that was written up to the moment, with the model's vectors.
+    /// How far everything is in the cache.
+    pub(super) fn whole(&self) -> Whole {
+        self.read().whole.clone()
+    }
+
+    /// Says that everything up to the moment is in the cache.
+    pub(super) fn set_whole(&self, head: RecordTime, model: Option<&str>) {
+        let mut state = self.write();
+        let next = state.rows.next();
+        let model = model.map(str::to_owned).or(state.whole.model.take());
+        state.whole = Whole {
+            head: Some(head),
+            next,
+            model,
+        };
+    }
+
+    /// Whether everything up to the moment is in the cache, with the model's vectors.
     pub(super) fn covers(&self, head: RecordTime, model: Option<&str>) -> bool {
         let state = self.read();
-        head.micros() <= state.head && model.is_none_or(|model| state.vectors.model == model)
+        state.whole.head.is_some_and(|whole| head <= whole)
+            && model.is_none_or(|model| state.whole.model.as_deref() == Some(model))
     }
 
-    /// Says that everything up to the moment has been fed.
-    pub(super) fn set_head(&self, head: RecordTime) {
-        self.write().head = head.micros();
-    }
-
-    /// Adds rows in order of their ordinals; those indexed already are passed over.
-    pub(super) fn feed(&self, rows: &[ChunkRow]) -> Result<(), IndexError> {
+    /// Adds rows in order of their ordinals; those indexed already are passed over. Purges up to
+    /// `head` are known.
+    pub(super) fn feed(&self, rows: &[ChunkRow], head: RecordTime) -> Result<(), IndexError> {
         let Some(last) = rows.last() else {
             return Ok(());
         };
         let mark = Mark {
             next: last.span.ordinal as u32 + 1,
-            head: self.read().head,
+            head: head.micros(),
         };
         let mut classes = self.classes();
         let mut told: Vec<(Role, Read)> = Vec::with_capacity(rows.len());
         let mut touched = [false; CLASSES];
-        for row in rows.iter().filter(|row| row.span.purged_at.is_none()) {
+        // A batch read before a purge may arrive after it.
+        let known = self.read().rows.next();
+        let is_gone = |row: &ChunkRow| {
+            let ordinal = row.span.ordinal as u32;
+            row.span.purged_at.is_some()
+                || (ordinal < known && self.read().rows.get(ordinal).is_none())
+        };
+        for row in rows.iter().filter(|row| !is_gone(row)) {
             let slot = &mut classes[row.span.least_role as usize];
             if slot.is_none() {
                 *slot = Some(Class::open(&class::folder(
@@ -168,7 +203,7 @@ impl Base {
             }
         }
         let mut state = self.write();
-        for row in rows {
+        for row in rows.iter().filter(|row| known <= row.span.ordinal as u32) {
             state.rows.put(&row.span);
         }
         for (role, read) in told {
@@ -205,8 +240,6 @@ impl Base {
                 state.rows.purge(ordinal);
                 state.vectors.forget(ordinal);
             }
-            // A searcher keeps the files of its segments alive.
-            state.searchers = array::from_fn(|_| None);
         }
         for class in classes.iter_mut().flatten() {
             let mark = Mark {
@@ -231,7 +264,9 @@ impl Base {
     /// Forgets all vectors unless they are of the model.
     pub(super) fn use_model(&self, model: &str) {
         if self.read().vectors.model != model {
-            self.write().vectors = Vectors::new(model);
+            let mut state = self.write();
+            state.vectors = Vectors::new(model);
+            state.whole.model = None;
         }
     }
 

@@ -48,6 +48,7 @@ pub(super) struct Class {
     index: Index,
     reader: IndexReader,
     writer: Option<IndexWriter>,
+    mark: Mark,
 }
 
 /// How far an index has come, kept in its last commit.
@@ -90,10 +91,15 @@ impl Class {
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
+        let payload = index.load_metas()?.payload;
+        let mark = payload
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
         Ok(Self {
             index,
             reader,
             writer: None,
+            mark,
         })
     }
 
@@ -106,10 +112,7 @@ impl Class {
 
     /// How far the last commit went; nowhere for an index just made.
     pub(super) fn mark(&self) -> Mark {
-        let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
-        payload
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
+        self.mark
     }
 
     /// Rows in the last commit.
@@ -160,10 +163,12 @@ impl Class {
         let mut commit = writer.prepare_commit()?;
         commit.set_payload(&payload);
         commit.commit()?;
+        self.mark = mark;
         self.reader.reload()
     }
 
-    /// Removes rows for good: their terms are gone from the files when this returns.
+    /// Removes rows for good. The files that held their terms go with [`Class::sweep`], once no
+    /// search reads them.
     pub(super) fn purge(&mut self, ordinals: &[u32], mark: Mark) -> tantivy::Result<()> {
         let fields = Fields::of(&self.index.schema());
         for &ordinal in ordinals {
@@ -181,7 +186,11 @@ impl Class {
         for segment in holed {
             self.writer()?.merge(&[segment]).wait()?;
         }
-        self.reader.reload()?;
+        self.reader.reload()
+    }
+
+    /// Deletes the files that no search reads any more.
+    pub(super) fn sweep(&mut self) -> tantivy::Result<()> {
         self.writer()?.garbage_collect_files().wait()?;
         Ok(())
     }

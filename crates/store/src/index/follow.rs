@@ -47,14 +47,18 @@ struct Slot {
     /// Set once opened; read without waiting for a feeder.
     ready: Mutex<Option<Arc<Base>>>,
     /// Held by the one that feeds. Others who wait find their rows fed when it is their turn.
-    turn: tokio::sync::Mutex<Cursor>,
+    turn: tokio::sync::Mutex<Progress>,
     /// Counts the batches, so that a writer rests only when none came after.
     fed: AtomicU64,
 }
 
-/// How far the vectors of a model were read.
+/// How far a feeder came. Callers give up waiting; the next one goes on from here.
 #[derive(Default)]
-struct Cursor {
+struct Progress {
+    /// Rows read for a cache that is not open yet, and the head when their reading began.
+    spans: Arc<Vec<ChunkSpan>>,
+    began: Option<RecordTime>,
+    /// The model whose vectors are read, and the last one that was.
     model: Option<String>,
     after: Option<(RecordTime, ChunkId)>,
 }
@@ -96,14 +100,18 @@ impl Indexes {
         if let Some(base) = slot.ready().filter(|base| base.covers(head, model)) {
             return Ok(BaseIndex { base, head });
         }
-        let mut cursor = slot.turn.lock().await;
-        let base = match self.follow(&slot, &mut cursor, tx, kb, (head, model)).await {
+        let mut progress = slot.turn.lock().await;
+        let base = match self
+            .follow(&slot, &mut progress, tx, kb, (head, model))
+            .await
+        {
             Err(Failure::Cache(error)) => {
                 tracing::warn!(%error, base = %kb, "search cache failed and is made anew");
                 slot.set_ready(None);
-                *cursor = Cursor::default();
+                *progress = Progress::default();
                 class::remove(&self.folder(kb)).map_err(|error| cache(error.into()))?;
-                self.follow(&slot, &mut cursor, tx, kb, (head, model)).await
+                self.follow(&slot, &mut progress, tx, kb, (head, model))
+                    .await
             }
             done => done,
         };
@@ -124,9 +132,9 @@ impl Indexes {
     /// If the files cannot be removed.
     pub async fn rebuild(&self, kb: KbId) -> Result<(), StoreError> {
         let slot = self.slot(kb);
-        let mut cursor = slot.turn.lock().await;
+        let mut progress = slot.turn.lock().await;
         slot.set_ready(None);
-        *cursor = Cursor::default();
+        *progress = Progress::default();
         class::remove(&self.folder(kb)).map_err(|error| cache(error.into()))
     }
 
@@ -154,54 +162,57 @@ impl Indexes {
     async fn follow(
         &self,
         slot: &Arc<Slot>,
-        cursor: &mut Cursor,
+        progress: &mut Progress,
         tx: &mut Tx,
         kb: KbId,
         (head, model): (RecordTime, Option<&str>),
     ) -> Result<Arc<Base>, Failure> {
-        let known = slot.ready();
-        if let Some(base) = known.as_ref().filter(|base| base.covers(head, model)) {
-            return Ok(base.clone());
-        }
-        let (base, since) = match known {
-            Some(base) => {
-                let since = base.head();
-                changes(&base, tx, kb, since, head).await?;
-                (base, since)
-            }
-            None => (self.load(tx, kb).await?, RecordTime::from_micros(i64::MIN)),
+        let base = match slot.ready() {
+            Some(base) if base.covers(head, model) => return Ok(base),
+            Some(base) => base,
+            None => self.load(slot, progress, tx, kb, head).await?,
         };
-        let fresh = rows(slot, &base, tx, kb).await?;
+        changes(&base, tx, kb, head).await?;
+        rows(slot, &base, tx, kb, head).await?;
+        let since = base
+            .whole()
+            .head
+            .unwrap_or(RecordTime::from_micros(i64::MIN));
         for order in documents::chunk_orders_since(tx, kb, since).await? {
-            base.line_up(
-                &order
-                    .into_iter()
-                    .map(|ordinal| ordinal as u32)
-                    .collect::<Vec<_>>(),
-            );
+            let order: Vec<u32> = order.into_iter().map(|ordinal| ordinal as u32).collect();
+            base.line_up(&order);
         }
         if let Some(model) = model {
-            codes(&base, cursor, tx, kb, model, &fresh).await?;
+            codes(&base, progress, tx, kb, model).await?;
         }
-        base.set_head(head);
-        slot.set_ready(Some(base.clone()));
+        base.set_whole(head, model);
         Ok(base)
     }
 
     /// Opens the cache against all rows of the base.
-    async fn load(&self, tx: &mut Tx, kb: KbId) -> Result<Arc<Base>, Failure> {
-        let mut known: Vec<ChunkSpan> = Vec::new();
+    async fn load(
+        &self,
+        slot: &Slot,
+        progress: &mut Progress,
+        tx: &mut Tx,
+        kb: KbId,
+        head: RecordTime,
+    ) -> Result<Arc<Base>, Failure> {
+        let began = *progress.began.get_or_insert(head);
         loop {
-            let after = known.last().map_or(-1, |span| span.ordinal);
+            let after = progress.spans.last().map_or(-1, |span| span.ordinal);
             let page = chunks::spans_since(tx, kb, after, SPANS).await?;
             if page.is_empty() {
                 break;
             }
-            known.extend(page.iter().map(ChunkSpan::from));
+            Arc::make_mut(&mut progress.spans).extend(page.iter().map(ChunkSpan::from));
         }
-        let folder = self.folder(kb);
-        let base = blocking(move || Base::open(&folder, &known)).await?;
-        Ok(Arc::new(base))
+        let (folder, spans) = (self.folder(kb), progress.spans.clone());
+        let base = Arc::new(blocking(move || Base::open(&folder, &spans)).await?);
+        base.set_known(began);
+        *progress = Progress::default();
+        slot.set_ready(Some(base.clone()));
+        Ok(base)
     }
 }
 
@@ -247,13 +258,11 @@ impl Slot {
 }
 
 /// What was closed or purged since the cache was last brought up.
-async fn changes(
-    base: &Arc<Base>,
-    tx: &mut Tx,
-    kb: KbId,
-    since: RecordTime,
-    head: RecordTime,
-) -> Result<(), Failure> {
+async fn changes(base: &Arc<Base>, tx: &mut Tx, kb: KbId, head: RecordTime) -> Result<(), Failure> {
+    let since = base.known();
+    if head <= since {
+        return Ok(());
+    }
     let closed: Vec<(u32, RecordTime)> = chunks::closed_since(tx, kb, since)
         .await?
         .into_iter()
@@ -269,65 +278,72 @@ async fn changes(
         let base = base.clone();
         blocking(move || base.purge(&purged, head)).await?;
     }
+    base.set_known(head);
     Ok(())
 }
 
-/// Rows that the cache does not have; the ids and ordinals of those that are new to it.
+/// Rows that the cache does not have.
 async fn rows(
     slot: &Arc<Slot>,
     base: &Arc<Base>,
     tx: &mut Tx,
     kb: KbId,
-) -> Result<Vec<(ChunkId, u32)>, Failure> {
-    let known = base.next();
+    head: RecordTime,
+) -> Result<(), Failure> {
     let mut after = i64::from(base.missing()) - 1;
-    let mut fresh = Vec::new();
+    let mut any = false;
     loop {
         let page = chunks::since(tx, kb, after, BATCH).await?;
         let Some(last) = page.last() else { break };
         after = last.ordinal;
-        let new = page.iter().map(|chunk| (chunk.id, chunk.ordinal as u32));
-        fresh.extend(new.filter(|&(_, ordinal)| known <= ordinal));
-        let (base, batch) = (
-            base.clone(),
-            page.into_iter().map(ChunkRow::from).collect::<Vec<_>>(),
-        );
-        blocking(move || base.feed(&batch)).await?;
+        any = true;
+        // Before the batch: whoever waits may give up during it.
+        slot.rest_later(base);
+        let base = base.clone();
+        let batch: Vec<ChunkRow> = page.into_iter().map(ChunkRow::from).collect();
+        blocking(move || base.feed(&batch, head)).await?;
     }
-    if i64::from(known) - 1 < after || !fresh.is_empty() {
+    if any {
         slot.rest_later(base);
     }
-    Ok(fresh)
+    Ok(())
 }
 
 /// Vectors of the model that the cache does not have: those added since, and those that rows new
 /// to the cache took over from earlier versions.
 async fn codes(
     base: &Arc<Base>,
-    cursor: &mut Cursor,
+    progress: &mut Progress,
     tx: &mut Tx,
     kb: KbId,
     model: &str,
-    fresh: &[(ChunkId, u32)],
 ) -> Result<(), Failure> {
-    if cursor.model.as_deref() != Some(model) {
-        *cursor = Cursor {
-            model: Some(model.to_owned()),
-            after: None,
-        };
-    }
     base.use_model(model);
-    for batch in fresh.chunks(VECTORS as usize) {
-        let ids: Vec<ChunkId> = batch.iter().map(|row| row.0).collect();
-        let found = vectors::of_chunks(tx, kb, model, &ids).await?;
-        base.put_vectors(&placed(batch, found));
+    if progress.model.as_deref() == Some(model) {
+        let mut after = i64::from(base.whole().next) - 1;
+        loop {
+            let page = chunks::spans_since(tx, kb, after, VECTORS).await?;
+            let Some(last) = page.last() else { break };
+            after = last.ordinal;
+            let ids: Vec<ChunkId> = page.iter().map(|span| span.id).collect();
+            let found = vectors::of_chunks(tx, kb, model, &ids).await?;
+            let rows: Vec<(ChunkId, u32)> = page
+                .iter()
+                .map(|span| (span.id, span.ordinal as u32))
+                .collect();
+            base.put_vectors(&placed(&rows, found));
+        }
+    } else {
+        // Read from the first one on, they are those of every row.
+        progress.model = Some(model.to_owned());
+        progress.after = None;
     }
     loop {
-        let page = vectors::since(tx, kb, model, cursor.after, VECTORS).await?;
+        let page = vectors::since(tx, kb, model, progress.after, VECTORS).await?;
         let Some(last) = page.last() else {
             return Ok(());
         };
-        cursor.after = Some((last.added_at, last.vector.chunk));
+        let after = (last.added_at, last.vector.chunk);
         let ids: Vec<ChunkId> = page.iter().map(|added| added.vector.chunk).collect();
         let rows: Vec<(ChunkId, u32)> = chunks::ordinals_of(tx, kb, &ids)
             .await?
@@ -338,6 +354,7 @@ async fn codes(
             &rows,
             page.into_iter().map(|added| added.vector).collect(),
         ));
+        progress.after = Some(after);
     }
 }
 

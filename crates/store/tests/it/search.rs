@@ -20,11 +20,23 @@ const TITLE: &str = "Annual report";
 /// One write to a base.
 #[derive(Debug, Clone)]
 enum Write {
-    Add { document: u8, least_role: Role, texts: Vec<String> },
-    Close { places: Vec<u8> },
-    CloseDocument { document: u8 },
-    Reopen { document: u8 },
-    Purge { document: u8 },
+    Add {
+        document: u8,
+        least_role: Role,
+        texts: Vec<String>,
+    },
+    Close {
+        places: Vec<u8>,
+    },
+    CloseDocument {
+        document: u8,
+    },
+    Reopen {
+        document: u8,
+    },
+    Purge {
+        document: u8,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -54,8 +66,23 @@ fn role() -> impl Strategy<Value = Role> {
 
 fn words(most: usize) -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "harvest", "harvests", "valley", "the", "who", "is", "Ernte", "die", "und", "Häuser",
-        "INV-2024-7831", "北京大学", "猫", "урожай", "урожая", "report", "annual",
+        "harvest",
+        "harvests",
+        "valley",
+        "the",
+        "who",
+        "is",
+        "Ernte",
+        "die",
+        "und",
+        "Häuser",
+        "INV-2024-7831",
+        "北京大学",
+        "猫",
+        "урожай",
+        "урожая",
+        "report",
+        "annual",
     ]);
     prop::collection::vec(word, 1..most).prop_map(|words| words.join(" "))
 }
@@ -96,7 +123,11 @@ async fn apply(world: &World, rows: &mut Vec<Row>, write: &Write, now: RecordTim
     bases::advance_clock(&mut tx, world.kb, now).await.unwrap();
     let kb = world.kb;
     match write {
-        Write::Add { document, least_role, texts } => {
+        Write::Add {
+            document,
+            least_role,
+            texts,
+        } => {
             let ids: Vec<ChunkId> = (rows.len()..)
                 .take(texts.len())
                 .map(|n| ChunkId::new(uuid(1000 + n as u128)))
@@ -104,7 +135,12 @@ async fn apply(world: &World, rows: &mut Vec<Row>, write: &Write, now: RecordTim
             let new: Vec<NewChunk<'_>> = texts
                 .iter()
                 .zip(&ids)
-                .map(|(text, id)| NewChunk { id: *id, heading_path: &[], title: TITLE, text })
+                .map(|(text, id)| NewChunk {
+                    id: *id,
+                    heading_path: &[],
+                    title: TITLE,
+                    text,
+                })
                 .collect();
             let of = (document_id(*document), *least_role);
             let ordinals = chunks::insert(&mut tx, kb, of, &new, now).await.unwrap();
@@ -136,16 +172,24 @@ async fn apply(world: &World, rows: &mut Vec<Row>, write: &Write, now: RecordTim
             for row in rows.iter_mut().filter(|row| row.document == *document) {
                 row.invalidated_at = row.invalidated_at.or(Some(now));
             }
-            chunks::close_document(&mut tx, kb, document_id(*document), now).await.unwrap();
+            chunks::close_document(&mut tx, kb, document_id(*document), now)
+                .await
+                .unwrap();
         }
         Write::Reopen { document } => {
             if let Some(closed_at) = last_closed(rows, *document) {
                 let of = document_id(*document);
-                let pairs =
-                    chunks::reopen_document(&mut tx, kb, of, closed_at, now).await.unwrap();
+                let pairs = chunks::reopen_document(&mut tx, kb, of, closed_at, now)
+                    .await
+                    .unwrap();
                 for (old, new) in pairs {
                     let row = rows.iter().find(|row| row.ordinal == old).unwrap().clone();
-                    let fresh = Row { ordinal: new, recorded_at: now, invalidated_at: None, ..row };
+                    let fresh = Row {
+                        ordinal: new,
+                        recorded_at: now,
+                        invalidated_at: None,
+                        ..row
+                    };
                     rows.push(fresh);
                 }
             }
@@ -155,7 +199,9 @@ async fn apply(world: &World, rows: &mut Vec<Row>, write: &Write, now: RecordTim
                 row.invalidated_at = row.invalidated_at.or(Some(now));
                 row.purged = true;
             }
-            chunks::purge_document(&mut tx, kb, document_id(*document), now).await.unwrap();
+            chunks::purge_document(&mut tx, kb, document_id(*document), now)
+                .await
+                .unwrap();
         }
     }
     tx.commit().await.unwrap();
@@ -170,17 +216,32 @@ fn plain(rows: &[Row], ask: &Ask, as_of: RecordTime) -> HashMap<i64, f32> {
         .filter(|row| !row.purged && row.least_role <= ask.role)
         .map(|row| (row, text::of_document(&row.text)))
         .collect();
-    let languages =
-        counted.iter().fold(Languages::default(), |set, (_, terms)| set.with(terms.language));
+    let languages = counted
+        .iter()
+        .fold(Languages::default(), |set, (_, terms)| {
+            set.with(terms.language)
+        });
     let heads: Vec<Vec<String>> = counted
         .iter()
         .map(|(_, terms)| text::of_heading(TITLE, terms.language).stems)
         .collect();
     let total = counted.len() as f32;
     let fields: Vec<(Kind, f32, Vec<&Vec<String>>)> = vec![
-        (Kind::Word, WORD_WEIGHT, counted.iter().map(|row| &row.1.words).collect()),
-        (Kind::Stem, STEM_WEIGHT, counted.iter().map(|row| &row.1.stems).collect()),
-        (Kind::Gram, GRAM_WEIGHT, counted.iter().map(|row| &row.1.grams).collect()),
+        (
+            Kind::Word,
+            WORD_WEIGHT,
+            counted.iter().map(|row| &row.1.words).collect(),
+        ),
+        (
+            Kind::Stem,
+            STEM_WEIGHT,
+            counted.iter().map(|row| &row.1.stems).collect(),
+        ),
+        (
+            Kind::Gram,
+            GRAM_WEIGHT,
+            counted.iter().map(|row| &row.1.grams).collect(),
+        ),
         (Kind::Stem, HEAD_WEIGHT, heads.iter().collect()),
     ];
     let mut scores = HashMap::new();
@@ -212,20 +273,28 @@ fn plain(rows: &[Row], ask: &Ask, as_of: RecordTime) -> HashMap<i64, f32> {
 /// The plain scores through the product's fusion.
 fn expected(rows: &[Row], ask: &Ask, as_of: RecordTime) -> Vec<(i64, f32)> {
     let scores = plain(rows, ask, as_of);
-    let row = |ordinal: i64| rows.iter().find(|row| row.ordinal == ordinal && !row.purged);
+    let row = |ordinal: i64| {
+        rows.iter()
+            .find(|row| row.ordinal == ordinal && !row.purged)
+    };
     let mut prints: Vec<Vec<String>> = Vec::new();
     let mut candidates: Vec<Candidate> = scores
         .iter()
         .map(|(&ordinal, &lexical)| {
             let own = row(ordinal).unwrap();
             let beside = |other: i64| {
-                row(other).filter(|row| row.document == own.document).map(|row| row.ordinal as u32)
+                row(other)
+                    .filter(|row| row.document == own.document)
+                    .map(|row| row.ordinal as u32)
             };
             let words = text::of_document(&own.text).words;
-            let print = prints.iter().position(|known| *known == words).unwrap_or_else(|| {
-                prints.push(words);
-                prints.len() - 1
-            });
+            let print = prints
+                .iter()
+                .position(|known| *known == words)
+                .unwrap_or_else(|| {
+                    prints.push(words);
+                    prints.len() - 1
+                });
             Candidate {
                 ordinal: ordinal as u32,
                 document: document_id(own.document),
@@ -258,7 +327,9 @@ fn same(found: &[Hit], expected: &[(i64, f32)]) -> bool {
     let found: HashMap<i64, f32> = found.iter().map(|hit| (hit.ordinal, hit.score)).collect();
     found.len() == expected.len()
         && expected.iter().all(|(ordinal, score)| {
-            found.get(ordinal).is_some_and(|other| (score - other).abs() < 1e-3)
+            found
+                .get(ordinal)
+                .is_some_and(|other| (score - other).abs() < 1e-3)
         })
 }
 
@@ -282,12 +353,22 @@ async fn agree(
     for ask in asks {
         let moment = at(95 + 5 * i64::from(ask.moment));
         let now = step(writes.len() - 1);
-        let (as_of, asked) = if moment < now { (moment, Some(moment)) } else { (now, None) };
+        let (as_of, asked) = if moment < now {
+            (moment, Some(moment))
+        } else {
+            (now, None)
+        };
         let plain = expected(&rows, ask, as_of);
         let hits = found(world, &indexes, ask, asked).await;
-        prop_assert!(same(&hits, &plain), "{ask:?} as of {as_of}: {hits:?}, not {plain:?}");
+        prop_assert!(
+            same(&hits, &plain),
+            "{ask:?} as of {as_of}: {hits:?}, not {plain:?}"
+        );
         let anew = found(world, &reopened("anew"), ask, asked).await;
-        prop_assert!(same(&anew, &plain), "anew: {ask:?}: {anew:?}, not {plain:?}");
+        prop_assert!(
+            same(&anew, &plain),
+            "anew: {ask:?}: {anew:?}, not {plain:?}"
+        );
     }
     indexes.forget(world.kb);
     let again = Indexes::open(folder.path().to_owned()).unwrap();
@@ -300,8 +381,10 @@ async fn agree(
 #[test]
 fn searching_as_of_a_moment_equals_a_plain_scorer_over_what_was_held_then() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut runner =
-        TestRunner::new(Config { cases: cases() / 4, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: cases() / 4,
+        ..Config::default()
+    });
     let story = (
         prop::collection::vec(write(), 1..12),
         prop::collection::vec(ask(), 1..5),
@@ -310,7 +393,9 @@ fn searching_as_of_a_moment_equals_a_plain_scorer_over_what_was_held_then() {
     runner
         .run(&story, |(writes, asks, followed)| {
             runtime.block_on(async {
-                let db = Db::open("sqlite::memory:", Options::default()).await.unwrap();
+                let db = Db::open("sqlite::memory:", Options::default())
+                    .await
+                    .unwrap();
                 agree(&World::on(db).await, &writes, &asks, &followed).await?;
                 if setting("QUIPU_TEST_POSTGRES").is_some()
                     && let Some(world) = World::postgres().await
@@ -324,11 +409,19 @@ fn searching_as_of_a_moment_equals_a_plain_scorer_over_what_was_held_then() {
 }
 
 fn ask_now(text: &str) -> Ask {
-    Ask { text: text.into(), role: Role::Owner, moment: 255 }
+    Ask {
+        text: text.into(),
+        role: Role::Owner,
+        moment: 255,
+    }
 }
 
 fn add(document: u8, text: &str) -> Write {
-    Write::Add { document, least_role: Role::Viewer, texts: vec![text.into()] }
+    Write::Add {
+        document,
+        least_role: Role::Viewer,
+        texts: vec![text.into()],
+    }
 }
 
 on_both_engines! {
@@ -393,7 +486,7 @@ on_both_engines! {
                 open.extend(std::fs::read_dir(&place).unwrap().flatten().map(|e| e.path()));
             } else {
                 let bytes = std::fs::read(&place).unwrap();
-                assert!(!bytes.windows(10).any(|part| part == b"zyzzogeton"), "{place:?}");
+                assert!(!bytes.windows(10).any(|part| part == b"zyzzogeton"), "{}", place.display());
             }
         }
     }
