@@ -82,7 +82,13 @@ impl Mail {
                 self.outline.text(words.trim());
             }
             PartType::Html(source) => {
-                let page = html::read(source);
+                let page = match html::read(source) {
+                    Ok(page) => page,
+                    Err(error) => {
+                        self.left_out.push(format!("a body in HTML: {error}"));
+                        return;
+                    }
+                };
                 for block in page.blocks {
                     // Headings of a mail are no outline of it.
                     self.outline.text(&block.into_text());

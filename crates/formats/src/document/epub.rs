@@ -34,7 +34,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
             continue;
         };
         let decoded = encoding::decode(&bytes)?;
-        let page = html::read(&decoded.text);
+        let page = html::read(&decoded.text)?;
         for block in page.blocks {
             outline.push(block);
         }

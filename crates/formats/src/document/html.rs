@@ -12,6 +12,12 @@ use self::tree::{Dom, NodeId};
 use super::outline::{Block, Outline, first_heading};
 use super::{DocumentError, date, encoding};
 
+/// Levels of nesting that are built; browsers stop at 512.
+const DEPTH_MAX: u32 = 4096;
+
+/// Bytes built between two looks at the depth.
+const PIECE_BYTES: usize = 8 << 10;
+
 /// Reads a page in the encoding that its mark, its `meta` or its bytes tell.
 pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
     let decoded = match declared_charset(bytes) {
@@ -20,7 +26,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
         }
         _ => encoding::decode(bytes)?,
     };
-    let page = read(&decoded.text);
+    let page = read(&decoded.text)?;
     let mut outline = Outline::default();
     for block in page.blocks {
         outline.push(block);
@@ -49,7 +55,11 @@ pub(super) struct Page {
 }
 
 /// Reads a page or a fragment of one.
-pub(super) fn read(source: &str) -> Page {
+///
+/// # Errors
+/// [`DocumentError::Depth`] for a page nested deeper than browsers build: the time to build its
+/// tree grows with the square of its depth.
+pub(super) fn read(source: &str) -> Result<Page, DocumentError> {
     let options = ParseOpts {
         tree_builder: TreeBuilderOpts {
             scripting_enabled: true,
@@ -57,14 +67,27 @@ pub(super) fn read(source: &str) -> Page {
         },
         ..ParseOpts::default()
     };
-    let dom = html5ever::parse_document(Dom::default(), options).one(source);
+    let mut parser = html5ever::parse_document(Dom::default(), options);
+    let mut rest = source;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
+        rest = after;
+        parser.process(piece.into());
+        if parser.tokenizer.sink.sink.depth() > DEPTH_MAX {
+            return Err(DocumentError::Depth {
+                part: "the page".to_owned(),
+                limit: DEPTH_MAX,
+            });
+        }
+    }
+    let dom = parser.finish();
     let (blocks, left_out) = walk::blocks(&dom);
-    Page {
+    Ok(Page {
         title: title(&dom),
         date: stated_date(&dom),
         blocks,
         left_out,
-    }
+    })
 }
 
 fn has_mark(bytes: &[u8]) -> bool {

@@ -24,7 +24,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
     while let Some(token) = tokens.next() {
         reader.take(&token, &mut tokens)?;
     }
-    if !reader.groups.is_empty() {
+    // The first is the one that holds the whole file.
+    if reader.groups.len() > 1 {
         reader
             .left_out
             .push("the file ends in the middle of the text".to_owned());

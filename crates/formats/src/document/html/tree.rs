@@ -1,7 +1,7 @@
 //! The tree that html5ever builds, in one arena: dropping or walking it needs no deep stack.
 
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::StrTendril;
@@ -14,12 +14,14 @@ pub(super) type NodeId = usize;
 #[derive(Debug)]
 pub(super) struct Dom {
     nodes: RefCell<Vec<Entry>>,
+    deepest: Cell<u32>,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
     parent: Option<NodeId>,
     children: Vec<NodeId>,
+    depth: u32,
     kind: Kind,
 }
 
@@ -42,6 +44,7 @@ impl Default for Dom {
     fn default() -> Dom {
         Dom {
             nodes: RefCell::new(vec![Entry::default()]),
+            deepest: Cell::new(0),
         }
     }
 }
@@ -69,6 +72,8 @@ impl Dom {
                 self.detach(node);
                 let mut nodes = self.nodes.borrow_mut();
                 nodes[node].parent = Some(parent);
+                nodes[node].depth = nodes[parent].depth + 1;
+                self.deepest.set(self.deepest.get().max(nodes[node].depth));
                 let at = at.min(nodes[parent].children.len());
                 nodes[parent].children.insert(at, node);
             }
@@ -85,12 +90,17 @@ impl Dom {
                 let node = nodes.len();
                 nodes.push(Entry {
                     parent: Some(parent),
-                    children: Vec::new(),
                     kind: Kind::Text(text),
+                    ..Entry::default()
                 });
                 nodes[parent].children.insert(at, node);
             }
         }
+    }
+
+    /// How deep the tree became while it was built.
+    pub(super) fn depth(&self) -> u32 {
+        self.deepest.get()
     }
 
     /// All nodes, in the order they were met.

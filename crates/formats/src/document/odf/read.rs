@@ -567,7 +567,9 @@ impl Reader {
         let title = of_class("title")
             .map(|frame| self.floating(frame))
             .unwrap_or_default();
-        let named = page.attribute("draw:name").filter(|name| !name.trim().is_empty());
+        let named = page
+            .attribute("draw:name")
+            .filter(|name| !name.trim().is_empty());
         let named = named.map_or_else(|| format!("Slide {number}"), str::to_owned);
         match title.trim().is_empty() {
             true => self.heading(1, &named),
