@@ -219,7 +219,7 @@ CREATE TABLE vector (
     added_at BIGINT NOT NULL,
     scale DOUBLE PRECISION NOT NULL,
     code BYTEA NOT NULL,
-    PRIMARY KEY (tenant_id, base_id, model, chunk_id)
+    PRIMARY KEY (tenant_id, base_id, chunk_id, model)
 );
 CREATE INDEX vector_added ON vector (tenant_id, base_id, model, added_at, chunk_id);
 
@@ -245,3 +245,5 @@ CREATE UNIQUE INDEX job_unfinished ON job (tenant_id, kind, key) WHERE state IN 
 CREATE INDEX job_queue ON job (queue, state, run_at);
 CREATE INDEX job_due ON job (queue, run_at, id) WHERE state IN ('waiting', 'running');
 CREATE INDEX job_base ON job (tenant_id, base_id, created_at, id);
+CREATE INDEX job_key ON job (tenant_id, base_id, key, created_at, id);
+CREATE INDEX job_finished ON job (tenant_id, finished_at);

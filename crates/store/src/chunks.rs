@@ -3,6 +3,8 @@
 //! Rows are numbered by ordinals that only rise in a base, so a cache follows a base by asking
 //! for what is after the last ordinal it has, and for what was closed or purged since.
 
+use std::collections::BTreeSet;
+
 use model::{ChunkId, DocumentId, KbId, RecordTime, Role};
 
 use crate::bases;
@@ -53,7 +55,7 @@ statements! {
         LIVE: "SELECT ordinal, id FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND invalidated_at IS NULL ORDER BY ordinal",
         INSERT: "INSERT INTO chunk (tenant_id, base_id, ordinal, id, document_id, recorded_at, least_role, heading_path, title, text) \
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        CLOSE: "UPDATE chunk SET invalidated_at = $4 WHERE tenant_id = $1 AND base_id = $2 AND ordinal = ANY($3) AND invalidated_at IS NULL",
+        CLOSE: "UPDATE chunk SET invalidated_at = $4 WHERE tenant_id = $1 AND base_id = $2 AND ordinal = ANY($3) AND +invalidated_at IS NULL",
         CLOSE_DOCUMENT: "UPDATE chunk SET invalidated_at = $4 WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND invalidated_at IS NULL",
         CLOSED_AT: "SELECT ordinal FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND invalidated_at = $4 AND purged_at IS NULL ORDER BY ordinal",
         COPY: "INSERT INTO chunk (tenant_id, base_id, ordinal, id, document_id, recorded_at, least_role, heading_path, title, text) \
@@ -62,7 +64,7 @@ statements! {
         BY_ORDINALS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = ANY($3) ORDER BY ordinal",
         BY_IDS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
-            FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4) ORDER BY ordinal",
+            FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4) ORDER BY +ordinal",
         SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal > $3 ORDER BY ordinal LIMIT $4",
         SPANS_SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role \
@@ -77,8 +79,8 @@ statements! {
         PURGE_DOCUMENT: "UPDATE chunk SET heading_path = '[]', title = '', text = '', purged_at = $4, \
             invalidated_at = CASE WHEN invalidated_at IS NULL THEN $4 ELSE invalidated_at END \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND purged_at IS NULL",
-        ORDINALS_OF_IDS: "SELECT id, ordinal FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND purged_at IS NULL ORDER BY ordinal",
-        IDS_OF_DOCUMENT: "SELECT DISTINCT id FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
+        ORDINALS_OF_IDS: "SELECT id, ordinal FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND +purged_at IS NULL ORDER BY +ordinal",
+        IDS_OF_DOCUMENT: "SELECT id FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
         COUNT_HELD: "SELECT COUNT(*) FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND invalidated_at IS NULL",
     }
 }
@@ -320,14 +322,16 @@ pub async fn purge_document(
     tx.execute(&PURGE_DOCUMENT, params![kb, document, at]).await
 }
 
-/// The ids of all passages that a document ever had.
+/// The ids of all passages that a document ever had, in their order.
 pub async fn ids_of_document(
     tx: &mut Tx,
     kb: KbId,
     document: DocumentId,
 ) -> Result<Vec<ChunkId>, StoreError> {
     let rows = tx.rows(&IDS_OF_DOCUMENT, params![kb, document]).await?;
-    rows.into_iter().map(|mut row| row.take()).collect()
+    let ids: Result<BTreeSet<ChunkId>, StoreError> =
+        rows.into_iter().map(|mut row| row.take()).collect();
+    Ok(ids?.into_iter().collect())
 }
 
 /// The rows of these passages, all versions that are not purged, by ordinal.

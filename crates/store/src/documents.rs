@@ -1,5 +1,6 @@
 //! Documents, their immutable versions, and the sections of those.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use model::{DocumentId, KbId, RecordTime, Role};
@@ -216,9 +217,9 @@ statements! {
         VERSION: "SELECT document_id, version, blob_hash, size, media_type, filename, accepted_at, recorded_at, invalidated_at, title, document_date, date_source, left_out, char_count, chunk_order \
             FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         VERSION_AT: "SELECT document_id, version, blob_hash, size, media_type, filename, accepted_at, recorded_at, invalidated_at, title, document_date, date_source, left_out, char_count, chunk_order \
-            FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
+            FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND +recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
         HELD_AT: "SELECT document_id, version, blob_hash, size, media_type, filename, accepted_at, recorded_at, invalidated_at, title, document_date, date_source, left_out, char_count, chunk_order \
-            FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
+            FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = ANY($3) AND +recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
         ORDERS_SINCE: "SELECT recorded_at, document_id, chunk_order FROM document_version \
             WHERE tenant_id = $1 AND base_id = $2 AND recorded_at > $3 AND chunk_order IS NOT NULL ORDER BY recorded_at, document_id",
         SECTIONS: "SELECT seq, heading_path, body, char_start, char_count FROM section \
@@ -242,7 +243,7 @@ statements! {
         PURGE_VERSIONS: "UPDATE document_version SET filename = $4, title = NULL, document_date = NULL, date_source = NULL, left_out = '[]' \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
         PURGE_SECTIONS: "DELETE FROM section WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
-        BLOBS: "SELECT DISTINCT blob_hash FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
+        BLOBS: "SELECT blob_hash FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
         REFERENCED: "SELECT 1 FROM document_version JOIN document ON document.tenant_id = document_version.tenant_id AND document.base_id = document_version.base_id AND document.id = document_version.document_id \
             WHERE document_version.tenant_id = $1 AND document_version.base_id = $2 AND document_version.blob_hash = $3 AND document.purged_at IS NULL LIMIT 1",
     }
@@ -748,9 +749,11 @@ pub async fn purge(
     tx.execute(&INVALIDATE, params![kb, id, at]).await?;
     tx.execute(&PURGE_VERSIONS, params![kb, id, &name]).await?;
     tx.execute(&PURGE_SECTIONS, params![kb, id]).await?;
+    let rows = tx.rows(&BLOBS, params![kb, id]).await?;
+    let hashes: Result<BTreeSet<[u8; 32]>, StoreError> =
+        rows.into_iter().map(|mut row| row.take()).collect();
     let mut free = Vec::new();
-    for mut row in tx.rows(&BLOBS, params![kb, id]).await? {
-        let hash: [u8; 32] = row.take()?;
+    for hash in hashes? {
         if !refers_to_blob(tx, kb, &hash).await? {
             free.push(hash);
         }

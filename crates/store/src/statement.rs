@@ -3,6 +3,10 @@
 //! A statement binds the tenant of its transaction as `$1`, without being asked; its own
 //! parameters begin at `$2`. The few that run before a tenant is known, or over all of them, are
 //! declared under `directory` with the reason, and number their parameters from `$1`.
+//!
+//! A column with a `+` before it is one by which SQLite is not to look rows up: it keeps no
+//! statistics, and would take any index that fits over the one that finds few rows. A test in
+//! `engine/sqlite.rs` reads its plans.
 
 use std::sync::OnceLock;
 

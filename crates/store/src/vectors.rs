@@ -37,7 +37,7 @@ pub struct MissingVector {
 statements! {
     tenant {
         INSERT: "INSERT INTO vector (tenant_id, base_id, model, chunk_id, added_at, scale, code) VALUES ($1, $2, $3, $4, $5, $6, $7) \
-            ON CONFLICT (tenant_id, base_id, model, chunk_id) DO NOTHING",
+            ON CONFLICT (tenant_id, base_id, chunk_id, model) DO NOTHING",
         MISSING: "SELECT chunk.ordinal, chunk.id, chunk.heading_path, chunk.title, chunk.text FROM chunk \
             WHERE chunk.tenant_id = $1 AND chunk.base_id = $2 AND chunk.ordinal > $4 AND chunk.purged_at IS NULL \
             AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.tenant_id = chunk.tenant_id AND vector.base_id = chunk.base_id AND vector.model = $3 AND vector.chunk_id = chunk.id) \

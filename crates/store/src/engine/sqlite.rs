@@ -686,3 +686,67 @@ fn table_of(message: &str) -> &str {
     let columns = message.rsplit(": ").next().unwrap_or(message);
     columns.split('.').next().unwrap_or(columns)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Statements that walk a whole base, tenant or table, and why they may.
+    const WALKS: &[(&str, &str)] = &[
+        (
+            "store::audit::COUNT_UNSEALED",
+            "the index holds the unsealed only",
+        ),
+        ("store::audit::LAST_SEAL", "ends after one row"),
+        ("store::audit::UNCOVERED", "doctor reads the whole log"),
+        (
+            "store::audit::UNSEALED",
+            "the index holds the unsealed only",
+        ),
+        ("store::bases::LIST", "a tenant has few bases"),
+        ("store::bases::VISIBLE", "a tenant has few bases"),
+        ("store::bases::MEMBERS", "lists them"),
+        ("store::documents::STATS", "counts the documents of a base"),
+        ("store::jobs::COUNTS", "counts the jobs of the deployment"),
+        ("store::jobs::OF_BASE", "ends after a page"),
+        ("store::jobs::RELEASE_ALL", "once at a start"),
+        ("store::tenants::LIST", "lists them"),
+        ("store::users::FIRST_ADMIN", "a deployment has few users"),
+        ("store::users::LIST", "lists them"),
+        ("store::users::PRUNE_LINKS", "few are open at a time"),
+    ];
+
+    /// The lines of the plan that look rows up by no more than tenant and base.
+    fn walks(connection: &Connection, statement: &'static Statement) -> Vec<String> {
+        let explain = format!("EXPLAIN QUERY PLAN {}", statement.sqlite());
+        let mut prepared = connection.prepare(&explain).unwrap();
+        let mut lines = Vec::new();
+        let mut rows = prepared.raw_query();
+        while let Some(row) = rows.next().unwrap() {
+            lines.push(row.get::<_, String>("detail").unwrap());
+        }
+        lines.retain(|line| !line.contains("rarray"));
+        lines.retain(|line| {
+            line.starts_with("SCAN")
+                || line.ends_with("(tenant_id=?)")
+                || line.ends_with("(tenant_id=? AND base_id=?)")
+        });
+        lines
+    }
+
+    #[tokio::test]
+    async fn no_other_statement_walks_a_whole_base() {
+        let sqlite = Sqlite::open(":memory:", Options::default()).await.unwrap();
+        let lane = sqlite.lane.lock().await;
+
+        let mut walking = Vec::new();
+        for statement in crate::statements() {
+            let lines = walks(&lane.connection, statement);
+            if !lines.is_empty() && !WALKS.iter().any(|(known, _)| *known == statement.name()) {
+                walking.push((statement.name(), lines));
+            }
+        }
+
+        assert!(walking.is_empty(), "{walking:#?}");
+    }
+}
