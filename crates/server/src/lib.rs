@@ -1,1 +1,17 @@
-//! server
+//! The doors: REST and MCP over HTTP, the command line, and what goes on beside them.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+mod demo;
+mod folder;
+pub mod http;
+pub mod manual;
+pub mod mcp;
+pub mod openapi;
+mod parse;
+mod system;
+mod telemetry;
+pub mod worker;
+
+pub use parse::read_documents;

@@ -1,0 +1,135 @@
+//! The house put together: from settings to something that serves.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use kernel::target::Base;
+use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
+use model::Result;
+use providers::parser::{ParserOptions, ParserPool};
+use providers::Embedder;
+use serde_json::value::RawValue;
+use store::index::Indexes;
+use store::blobs::Blobs;
+use store::{Db, Options};
+
+use crate::config::Settings;
+use crate::http::guard::Names;
+use crate::mcp::tools::Catalogue;
+
+/// Every operation of the house, in the manual's order.
+pub const OPS: &[&[Entry]] = &[knowledge::OPS, accounts::OPS, crate::system::OPS];
+/// Every job of the house.
+pub const JOBS: &[&[JobEntry]] = &[knowledge::JOBS];
+
+/// What serves: the services, the operations, the settings.
+pub struct App {
+    /// The services.
+    pub core: Arc<Core>,
+    /// The operations.
+    pub registry: Registry,
+    /// The settings.
+    pub settings: Settings,
+    /// Hosts and origins that are served.
+    pub names: Names,
+    /// Whether the end was asked for.
+    pub draining: AtomicBool,
+    catalogues: HashMap<Door, Catalogue>,
+    lists: Mutex<HashMap<(Door, u128), Arc<RawValue>>>,
+}
+
+impl App {
+    /// Puts an app around services.
+    pub fn new(core: Arc<Core>, registry: Registry, settings: Settings) -> Arc<Self> {
+        let catalogues = crate::mcp::SURFACES
+            .iter()
+            .map(|surface| (surface.door, Catalogue::of(&registry, surface.door)))
+            .collect();
+        Arc::new(Self {
+            names: Names::of(&settings),
+            draining: AtomicBool::new(false),
+            lists: Mutex::new(HashMap::new()),
+            catalogues,
+            core,
+            registry,
+            settings,
+        })
+    }
+
+    /// The tools that this caller can use here, as a JSON array; serialized once per set of
+    /// tools.
+    pub fn tool_list(&self, door: Door, principal: &Principal, base: &Base) -> Arc<RawValue> {
+        let catalogue = &self.catalogues[&door];
+        let mut seen = 0_u128;
+        for (place, name) in catalogue.names().enumerate() {
+            let registered = self.registry.get(name).expect("catalogues are made from the registry");
+            let usable = gate::covers(&registered.entry.spec, principal, Some(base.role())).is_ok();
+            seen |= u128::from(usable) << place;
+        }
+        let mut lists = self.lists.lock().expect("no holder of this lock panics");
+        let list = lists.entry((door, seen)).or_insert_with(|| catalogue.list(seen).into());
+        Arc::clone(list)
+    }
+}
+
+/// Opens stores and providers as the settings say.
+///
+/// # Errors
+/// When the database, the data folder or the installed model cannot be used.
+pub async fn open_core(settings: &Settings, registry: &Registry) -> Result<Arc<Core>> {
+    let clock = Clock::system();
+    let options = Options { opened_at: clock.now(), ..Options::default() };
+    let db = Db::open(&settings.database, options).await?;
+    let blobs = Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?;
+    let indexes = Indexes::open(settings.data.join("index"))?;
+    let embedder = load_embedder(&settings.models());
+    let parts = kernel::core::Parts {
+        db,
+        blobs,
+        indexes,
+        embedder,
+        parser: parser_pool(),
+        models: settings.models(),
+        manual: crate::manual::manual(registry),
+        clock,
+        chance: Chance::system(),
+        limits: kernel::core::Limits {
+            upload_bytes: settings.upload_bytes_max,
+            calls_per_minute: settings.calls_per_minute,
+        },
+    };
+    Ok(Core::new(parts))
+}
+
+/// The installed model; a broken one is told in the log and does without.
+fn load_embedder(folder: &Path) -> Option<Embedder> {
+    match Embedder::load(folder) {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(%error, "the embedding model cannot be used; searching words only");
+            None
+        }
+    }
+}
+
+/// Name of the hidden verb under which the binary reads documents in a process of its own.
+pub const PARSER_VERB: &str = "read-documents";
+
+fn parser_pool() -> ParserPool {
+    let program = std::env::current_exe().unwrap_or_else(|_| "quipu".into());
+    ParserPool::new(ParserOptions::new(program, [PARSER_VERB.into()]))
+}
+
+/// What the owner of a data folder does first: work that a dead process left is free again.
+///
+/// Nodes that share a database leave each other's work alone; there, a lease runs out instead.
+pub async fn begin(core: &Core, settings: &Settings) -> Result<()> {
+    if settings.embedded() {
+        let mut tx = core.db.write_directory().await?;
+        store::jobs::release_all(&mut tx).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}

