@@ -63,7 +63,8 @@ pub struct Accepted {
 /// is published.
 ///
 /// # Errors
-/// `conflict` if the document asks for another role than `least_role`.
+/// `conflict` if the document asks for another role than `least_role`, or if it was left out and
+/// several documents have the key.
 pub async fn accept(tx: &mut Tx, kb: KbId, sent: &Accept<'_>, now: RecordTime) -> Result<Accepted> {
     // One writer at a time, so that the same key cannot be added twice at once.
     let at = bases::advance_clock(tx, kb, now).await?;
@@ -111,23 +112,34 @@ const fn pending(document: DocumentId, version: u32, action: Action) -> Accepted
 
 /// The document with the key among those the sender can see.
 async fn known(tx: &mut Tx, kb: KbId, sent: &Accept<'_>) -> Result<Option<Document>> {
+    let mut found = Vec::new();
     for least_role in Role::ALL.into_iter().filter(|&least| least <= sent.role) {
         let stored = sent.key.stored(least_role);
-        let Some(document) = documents::find_by_key(tx, kb, &stored).await? else {
-            continue;
-        };
-        if sent
-            .least_role
-            .is_none_or(|asked| asked == document.least_role)
-        {
-            return Ok(Some(document));
-        }
-        let sentence = format!(
-            "the document with this key is for `{least_role}` and above; leave `least_role` out to add a version to it, or delete and purge it first"
-        );
-        return Err(Error::new(Code::Conflict, sentence));
+        found.extend(documents::find_by_key(tx, kb, &stored).await?);
     }
-    Ok(None)
+    let Some(asked) = sent.least_role else {
+        return match found.len() {
+            0 | 1 => Ok(found.pop()),
+            _ => Err(Error::new(
+                Code::Conflict,
+                "documents for several roles have this key; say with `least_role` which one it is",
+            )),
+        };
+    };
+    let taken = found.first().map(|document| document.least_role);
+    let same = found
+        .into_iter()
+        .find(|document| document.least_role == asked);
+    match (same, taken) {
+        (Some(document), _) => Ok(Some(document)),
+        (None, None) => Ok(None),
+        (None, Some(taken)) => Err(Error::new(
+            Code::Conflict,
+            format!(
+                "the document with this key is for `{taken}` and above, not for `{asked}`; leave `least_role` out to add a version to it, or take another key"
+            ),
+        )),
+    }
 }
 
 /// Whether what was sent is the document's latest version.

@@ -25,8 +25,7 @@ impl EraseBlobs {
     pub(super) async fn erase(&self, core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
         let mut tx = core.db.write(tenant).await?;
         library::erase_blobs(&mut tx, &core.blobs, kb, &self.blobs, core.clock.now()).await?;
-        tx.commit().await?;
-        catch_up(core, tenant, kb).await
+        Ok(tx.commit().await?)
     }
 }
 
@@ -42,6 +41,8 @@ impl Job for EraseBlobs {
         let kb = cx
             .base
             .ok_or_else(|| JobError::Fail(Error::internal("the job names no base")))?;
-        Ok(self.erase(&cx.core, cx.tenant, kb).await?)
+        self.erase(&cx.core, cx.tenant, kb).await?;
+        catch_up(&cx.core, cx.tenant, kb).await?;
+        Ok(())
     }
 }

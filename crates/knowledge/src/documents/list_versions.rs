@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use kernel::{Base, Cx, Method, Operation, Reply, Spec};
 use model::{DocumentId, RecordTime, Result};
 use schemars::JsonSchema;
@@ -58,11 +60,7 @@ impl From<Version> for VersionInfo {
             version: version.version,
             filename: version.filename,
             size: version.size,
-            sha256: version
-                .blob_hash
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: hex(&version.blob_hash),
             media_type: version.media_type,
             accepted_at: version.accepted_at,
             recorded_at: version.recorded_at,
@@ -74,6 +72,13 @@ impl From<Version> for VersionInfo {
             chars: version.char_count,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 impl Reply for Versions {

@@ -6,7 +6,7 @@ use model::{Code, DocumentId, Error, KbId, Result};
 use providers::ParseFailure;
 use serde::{Deserialize, Serialize};
 use store::blobs::BlobKey;
-use store::documents::{self, DocumentState};
+use store::documents::{self, DocumentState, Version};
 
 use super::{IndexDocument, version_key};
 
@@ -33,13 +33,7 @@ impl Job for ParseDocument {
     async fn run(&self, cx: &JobCx) -> Result<(), JobError> {
         let (core, kb) = (&cx.core, base(cx)?);
         let this = (self.document, self.version);
-        let mut tx = core.db.write(cx.tenant).await?;
-        let accepted = documents::version(&mut tx, kb, this).await?;
-        let parsing = DocumentState::Parsing;
-        documents::set_state(&mut tx, kb, this, parsing, None, core.clock.now()).await?;
-        tx.commit().await?;
-        // Purged meanwhile, with its base or alone.
-        let Some(accepted) = accepted else {
+        let Some(accepted) = self.begin(cx, kb).await? else {
             return Ok(());
         };
 
@@ -62,11 +56,7 @@ impl Job for ParseDocument {
         let mut tx = core.db.write(cx.tenant).await?;
         let published = library::publish(&mut tx, kb, this, &prepared, core.clock.now()).await?;
         if let Published::Held(_) = published {
-            let next = IndexDocument {
-                document: self.document,
-                version: self.version,
-            };
-            job::enqueue(core, &mut tx, Some(kb), &next).await?;
+            job::enqueue(core, &mut tx, Some(kb), &self.next()).await?;
         }
         tx.commit().await?;
         core.job_bell.notify_one();
@@ -75,6 +65,33 @@ impl Job for ParseDocument {
 
     async fn failed(&self, cx: &JobCx, error: &Error) -> Result<()> {
         give_up(cx, (self.document, self.version), error).await
+    }
+}
+
+impl ParseDocument {
+    const fn next(&self) -> IndexDocument {
+        IndexDocument {
+            document: self.document,
+            version: self.version,
+        }
+    }
+
+    /// The version, if it is still to be read; after a crash it may be held already.
+    async fn begin(&self, cx: &JobCx, kb: KbId) -> Result<Option<Version>> {
+        let (core, this) = (&cx.core, (self.document, self.version));
+        let mut tx = core.db.write(cx.tenant).await?;
+        let accepted = documents::version(&mut tx, kb, this).await?;
+        let is_held = accepted
+            .as_ref()
+            .is_some_and(|version| version.recorded_at.is_some());
+        if is_held {
+            job::enqueue(core, &mut tx, Some(kb), &self.next()).await?;
+        } else {
+            let parsing = DocumentState::Parsing;
+            documents::set_state(&mut tx, kb, this, parsing, None, core.clock.now()).await?;
+        }
+        tx.commit().await?;
+        Ok(accepted.filter(|_| !is_held))
     }
 }
 

@@ -60,8 +60,9 @@ impl Operation for PurgeDocument {
                 versions,
             })
             .await?;
-        // The job does it again if this does not come to its end.
-        erase.erase(cx, cx.target.tenant(), kb).await?;
+        if let Err(error) = erase.erase(cx, cx.target.tenant(), kb).await {
+            tracing::warn!(%error, "the job erases the files of a purged document");
+        }
         Ok(purged)
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use kernel::{Base, Cx, Method, Operation, Reply, Spec};
 use model::{DocumentId, Result};
 use schemars::JsonSchema;
@@ -41,7 +43,7 @@ impl Reply for ShownDocument {
             );
             text.push_str(&line);
             for sentence in &held.left_out {
-                text.push_str(&format!("left out: {sentence}\n"));
+                let _ = writeln!(text, "left out: {sentence}");
             }
         }
         text
