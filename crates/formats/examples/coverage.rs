@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use formats::document::{Format, Limits, parse};
@@ -144,35 +145,35 @@ fn main() {
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.is_dir() {
-            true => gather(&path, files),
-            false => files.push(path),
+        if path.is_dir() {
+            gather(&path, files);
+        } else {
+            files.push(path);
         }
     }
 }
 
-fn text_of(file: &Path) -> Result<String, String> {
+fn document_of(file: &Path) -> Result<ParsedDocument, String> {
     let bytes = fs::read(file).map_err(|error| error.to_string())?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let format = Format::detect(&name, &bytes).map_err(|error| error.to_string())?;
-    let document =
-        parse(format, &name, &bytes, &Limits::default()).map_err(|error| error.to_string())?;
-    Ok(markdown_of(&document))
+    parse(format, &name, &bytes, &Limits::default()).map_err(|error| error.to_string())
 }
 
-fn markdown_of(document: &ParsedDocument) -> String {
-    let mut out = String::new();
+fn text_of(file: &Path) -> Result<String, String> {
+    let mut out = Vec::new();
+    write_markdown(&document_of(file)?, &mut out);
+    String::from_utf8(out).map_err(|error| error.to_string())
+}
+
+fn write_markdown(document: &ParsedDocument, out: &mut dyn Write) {
     for section in &document.sections {
         if let Some(heading) = section.heading_path.last() {
-            out.push_str(&format!(
-                "{} {heading}\n\n",
-                "#".repeat(section.heading_path.len())
-            ));
+            let marks = "#".repeat(section.heading_path.len());
+            writeln!(out, "{marks} {heading}\n").expect("the output takes all");
         }
-        out.push_str(&section.body);
-        out.push_str("\n\n");
+        writeln!(out, "{}\n", section.body).expect("the output takes all");
     }
-    out
 }
 
 /// `markdown` after NFKC, without comments, LaTeX, targets of links and marks.
@@ -205,12 +206,11 @@ fn without(text: &str, open: &str, close: &str) -> String {
     while let Some((before, after)) = rest.split_once(open) {
         out.push_str(before);
         out.push(' ');
-        match after.split_once(close) {
-            Some((_, after)) => rest = after,
-            None => {
-                rest = after;
-                break;
-            }
+        if let Some((_, after)) = after.split_once(close) {
+            rest = after;
+        } else {
+            rest = after;
+            break;
         }
     }
     out + rest

@@ -179,12 +179,13 @@ fn declared_entries(bytes: &[u8]) -> u64 {
 }
 
 fn refuse_entries(found: u64, limits: &Limits) -> Result<(), DocumentError> {
-    match found > u64::from(limits.entries) {
-        true => Err(DocumentError::Entries {
+    if found > u64::from(limits.entries) {
+        Err(DocumentError::Entries {
             found,
             limit: limits.entries,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

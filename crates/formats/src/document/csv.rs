@@ -47,12 +47,13 @@ pub(super) fn parse(filename: &str, bytes: &[u8]) -> Result<ParsedDocument, Docu
             ));
         }
     }
-    let sections = match body.is_empty() {
-        true => Vec::new(),
-        false => vec![Section {
+    let sections = if body.is_empty() {
+        Vec::new()
+    } else {
+        vec![Section {
             heading_path: Vec::new(),
             body,
-        }],
+        }]
     };
     Ok(ParsedDocument {
         sections,
@@ -105,9 +106,11 @@ fn delimiter(filename: &str, source: &str) -> u8 {
             best = (score, candidate);
         }
     }
-    let lower = filename.to_ascii_lowercase();
-    match best.0 {
-        0 if lower.ends_with(".tsv") || lower.ends_with(".tab") => b'\t',
+    let extension = filename
+        .rsplit_once('.')
+        .map(|(_, extension)| extension.to_ascii_lowercase());
+    match (best.0, extension.as_deref()) {
+        (0, Some("tsv" | "tab")) => b'\t',
         _ => best.1,
     }
 }

@@ -324,10 +324,9 @@ fn text_in_name_only(extension: &str) -> Option<&'static str> {
 fn whole_letters(head: &[u8]) -> usize {
     let even = head.len() & !1;
     match std::str::from_utf8(head) {
-        Ok(_) => head.len(),
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         Err(_) if head.contains(&0) => even,
-        Err(_) => head.len(),
+        Ok(_) | Err(_) => head.len(),
     }
 }
 

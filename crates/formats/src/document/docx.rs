@@ -194,9 +194,10 @@ impl Reader {
     }
 
     fn block(&mut self, block: &Element) {
-        match block.is("w:tbl") {
-            true => self.table_block(block),
-            false => self.paragraph(block),
+        if block.is("w:tbl") {
+            self.table_block(block);
+        } else {
+            self.paragraph(block);
         }
     }
 
@@ -379,13 +380,13 @@ impl Reader {
                 let goes_on =
                     merged.is_some_and(|merge| merge.attribute("w:val") != Some("restart"));
                 let own = self.plain(cell, " ");
-                let text = match goes_on && own.trim().is_empty() {
-                    true => rows
-                        .last()
+                let text = if goes_on && own.trim().is_empty() {
+                    rows.last()
                         .and_then(|above| above.get(texts.len()))
                         .cloned()
-                        .unwrap_or_default(),
-                    false => own,
+                        .unwrap_or_default()
+                } else {
+                    own
                 };
                 for _ in 0..span {
                     texts.push(text.clone());
@@ -437,18 +438,17 @@ impl Reader {
         self.last = Last::Other;
         for block in blocks_of(container) {
             // A text box is no part of the outline, whatever its styles say.
-            match block.is("w:tbl") {
-                true => self.table_block(&block),
-                false => {
-                    let properties = block.child("w:pPr");
-                    let style = properties.and_then(|properties| properties.value_of("w:pStyle"));
-                    let inline = self.inline(&block);
-                    let marker = self.marker(style, properties, &inline.text);
-                    self.text_or_item(&inline.text, marker);
-                    self.due.extend(inline.notes);
-                    for float in inline.floats {
-                        self.outline.text(&float);
-                    }
+            if block.is("w:tbl") {
+                self.table_block(&block);
+            } else {
+                let properties = block.child("w:pPr");
+                let style = properties.and_then(|properties| properties.value_of("w:pStyle"));
+                let inline = self.inline(&block);
+                let marker = self.marker(style, properties, &inline.text);
+                self.text_or_item(&inline.text, marker);
+                self.due.extend(inline.notes);
+                for float in inline.floats {
+                    self.outline.text(&float);
                 }
             }
         }

@@ -68,9 +68,9 @@ pub(super) fn guess(bytes: &[u8]) -> &'static Encoding {
     let end = bytes.len().min(start + SAMPLE_BYTES);
     detector.feed(&bytes[start..end], end == bytes.len());
     let guessed = detector.guess(None, chardetng::Utf8Detection::Allow);
-    if !guessed
+    if guessed
         .decode_without_bom_handling_and_without_replacement(bytes)
-        .is_some()
+        .is_none()
     {
         // GB18030 and Shift JIS share lead bytes with others; take the one that reads it all.
         for other in [
@@ -124,10 +124,7 @@ fn unmarked_utf_16(bytes: &[u8]) -> Option<&'static Encoding> {
             _ => {}
         }
     }
-    let encoding = match little > big {
-        true => UTF_16LE,
-        false => UTF_16BE,
-    };
+    let encoding = if little > big { UTF_16LE } else { UTF_16BE };
     let (likely, unlikely) = (little.max(big), little.min(big));
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
     let binary = text

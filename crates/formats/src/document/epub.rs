@@ -88,7 +88,7 @@ fn package_part(archive: &mut Archive<'_>) -> Result<String, DocumentError> {
         archive
             .names()
             .into_iter()
-            .find(|name| name.ends_with(".opf"))
+            .find(|name| name.rsplit('.').next() == Some("opf"))
     };
     stated
         .flatten()

@@ -24,10 +24,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
             front.end + heading.place.end,
         );
         outline.text(&source[from..start]);
-        match heading.text.trim().is_empty() {
+        if heading.text.trim().is_empty() {
             // A heading without words starts nothing, but its marks are text.
-            true => outline.text(&source[start..end]),
-            false => outline.heading(heading.level, &heading.text),
+            outline.text(&source[start..end]);
+        } else {
+            outline.heading(heading.level, &heading.text);
         }
         from = end;
     }
@@ -79,7 +80,8 @@ fn headings(source: &str) -> Vec<Heading> {
             }
             Event::FootnoteReference(name) => {
                 if let Some(heading) = &mut open {
-                    heading.text.push_str(&format!("[^{name}]"));
+                    let written = format!("[^{name}]");
+                    heading.text.push_str(&written);
                 }
             }
             Event::SoftBreak | Event::HardBreak => {

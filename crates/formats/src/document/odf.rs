@@ -39,9 +39,10 @@ pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Docu
             )
         };
         while let Some(block) = xml.next_of(&whole)? {
-            match matches!(&*block.name, "style:style" | "text:list-style") {
-                true => reader.styles.add(&block),
-                false => reader.block(&block),
+            if matches!(&*block.name, "style:style" | "text:list-style") {
+                reader.styles.add(&block);
+            } else {
+                reader.block(&block);
             }
         }
         Ok(())

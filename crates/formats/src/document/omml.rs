@@ -29,66 +29,56 @@ fn property<'e>(element: &'e Element, properties: &str, name: &str) -> Option<&'
 
 fn piece(element: &Element, out: &mut String) {
     let e = |name: &str| part(element, name);
-    match &*element.name {
-        "m:t" | "w:t" => out.push_str(&element.text()),
-        "m:f" => out.push_str(&format!("\\frac{{{}}}{{{}}}", e("m:num"), e("m:den"))),
-        "m:sSup" => out.push_str(&format!("{{{}}}^{{{}}}", e("m:e"), e("m:sup"))),
-        "m:sSub" => out.push_str(&format!("{{{}}}_{{{}}}", e("m:e"), e("m:sub"))),
+    let parts = || {
+        let mut parts = Vec::new();
+        for child in element.elements().filter(|child| child.is("m:e")) {
+            let mut inner = String::new();
+            below(child, &mut inner);
+            parts.push(inner);
+        }
+        parts
+    };
+    let written = match &*element.name {
+        "m:t" | "w:t" => element.text(),
+        "m:f" => format!("\\frac{{{}}}{{{}}}", e("m:num"), e("m:den")),
+        "m:sSup" => format!("{{{}}}^{{{}}}", e("m:e"), e("m:sup")),
+        "m:sSub" => format!("{{{}}}_{{{}}}", e("m:e"), e("m:sub")),
         "m:sSubSup" | "m:sPre" => {
-            out.push_str(&format!(
-                "{{{}}}_{{{}}}^{{{}}}",
-                e("m:e"),
-                e("m:sub"),
-                e("m:sup")
-            ));
+            format!("{{{}}}_{{{}}}^{{{}}}", e("m:e"), e("m:sub"), e("m:sup"))
         }
         "m:rad" => match e("m:deg") {
-            degree if degree.is_empty() => out.push_str(&format!("\\sqrt{{{}}}", e("m:e"))),
-            degree => out.push_str(&format!("\\sqrt[{degree}]{{{}}}", e("m:e"))),
+            degree if degree.is_empty() => format!("\\sqrt{{{}}}", e("m:e")),
+            degree => format!("\\sqrt[{degree}]{{{}}}", e("m:e")),
         },
         "m:nary" => {
             let sign = property(element, "m:naryPr", "m:chr").unwrap_or("∫");
-            out.push_str(&format!(
-                "{sign}_{{{}}}^{{{}}} {}",
-                e("m:sub"),
-                e("m:sup"),
-                e("m:e")
-            ));
+            format!("{sign}_{{{}}}^{{{}}} {}", e("m:sub"), e("m:sup"), e("m:e"))
         }
         "m:d" => {
             let open = property(element, "m:dPr", "m:begChr").unwrap_or("(");
             let close = property(element, "m:dPr", "m:endChr").unwrap_or(")");
             let between = property(element, "m:dPr", "m:sepChr").unwrap_or("|");
-            let mut parts = Vec::new();
-            for child in element.elements().filter(|child| child.is("m:e")) {
-                let mut inner = String::new();
-                below(child, &mut inner);
-                parts.push(inner);
-            }
-            out.push_str(&format!("{open}{}{close}", parts.join(between)));
+            format!("{open}{}{close}", parts().join(between))
         }
-        "m:limLow" => out.push_str(&format!("{}_{{{}}} ", e("m:e"), e("m:lim"))),
-        "m:limUpp" => out.push_str(&format!("{}^{{{}}} ", e("m:e"), e("m:lim"))),
+        "m:limLow" => format!("{}_{{{}}} ", e("m:e"), e("m:lim")),
+        "m:limUpp" => format!("{}^{{{}}} ", e("m:e"), e("m:lim")),
         "m:acc" => {
             let mark = property(element, "m:accPr", "m:chr").unwrap_or("\u{302}");
-            out.push_str(&format!("{}{mark}", e("m:e")));
+            format!("{}{mark}", e("m:e"))
         }
-        "m:func" => out.push_str(&format!("{} {}", e("m:fName"), e("m:e"))),
-        "m:mr" | "m:eqArr" => {
-            let mut cells = Vec::new();
-            for child in element.elements().filter(|child| child.is("m:e")) {
-                let mut inner = String::new();
-                below(child, &mut inner);
-                cells.push(inner);
+        "m:func" => format!("{} {}", e("m:fName"), e("m:e")),
+        "m:mr" | "m:eqArr" => format!("{} \\\\ ", parts().join(" & ")),
+        "m:rPr" | "w:rPr" | "m:ctrlPr" => String::new(),
+        name => {
+            let mut inner = String::new();
+            below(element, &mut inner);
+            // Two formulas in one paragraph are two formulas.
+            if name == "m:oMath" {
+                inner + " "
+            } else {
+                inner
             }
-            out.push_str(&format!("{} \\\\ ", cells.join(" & ")));
         }
-        // Two formulas in one paragraph are two formulas.
-        "m:oMath" => {
-            below(element, out);
-            out.push(' ');
-        }
-        "m:rPr" | "w:rPr" | "m:ctrlPr" => {}
-        _ => below(element, out),
-    }
+    };
+    out.push_str(&written);
 }

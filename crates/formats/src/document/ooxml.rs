@@ -149,9 +149,10 @@ pub(super) fn chart(
                 let mut title = String::new();
                 element.each("a:t", &mut |text| title.push_str(&text.text()));
                 // The chart's own title stands before what it draws, those of its axes after.
-                match series.is_empty() {
-                    true => titles.push(title),
-                    false => axes.push(title),
+                if series.is_empty() {
+                    titles.push(title);
+                } else {
+                    axes.push(title);
                 }
                 continue;
             }
@@ -278,9 +279,10 @@ pub(super) fn chart_or_diagram(
     archive: &mut Archive<'_>,
     part: &str,
 ) -> Result<Option<String>, DocumentError> {
-    match part.contains("diagram") {
-        true => diagram(archive, part),
-        false => chart(archive, part),
+    if part.contains("diagram") {
+        diagram(archive, part)
+    } else {
+        chart(archive, part)
     }
 }
 

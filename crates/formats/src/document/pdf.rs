@@ -40,11 +40,16 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
     let (mut empty, mut unread) = (Vec::new(), Vec::new());
     let mut budget = strip::Budget::new(limits);
     for (&number, &id) in &pages {
-        strip::page(&mut document, id, &mut budget)?;
+        let content = strip::page(&mut document, id, &mut budget)?;
+        strip::only_page(&mut document, id);
         let mut text = PageText::default();
         let read = catch_unwind(AssertUnwindSafe(|| {
-            output_doc_page(&document, &mut text, number).is_ok()
+            output_doc_page(&document, &mut text, 1).is_ok()
         }));
+        // The text is out: a long document need not be held unpacked.
+        if let Some(content) = content {
+            document.objects.remove(&content);
+        }
         if !read.unwrap_or(false) {
             unread.push(number);
         }
@@ -85,9 +90,12 @@ fn named(pages: &[u32], one: &str, many: &str) -> Option<String> {
     }
     let names: Vec<String> = ranges
         .iter()
-        .map(|(from, to)| match from == to {
-            true => from.to_string(),
-            false => format!("{from}-{to}"),
+        .map(|(from, to)| {
+            if from == to {
+                from.to_string()
+            } else {
+                format!("{from}-{to}")
+            }
         })
         .collect();
     match pages.len() {

@@ -292,7 +292,10 @@ fn runs(element: &Element, relations: &Relations, out: &mut String) {
             "a:t" => out.push_str(&child.text()),
             "a:br" => out.push('\n'),
             "a:tab" => out.push('\t'),
-            "m:oMath" | "m:oMathPara" => out.push_str(&format!("${}$", omml::text(child))),
+            "m:oMath" | "m:oMathPara" => {
+                let written = format!("${}$", omml::text(child));
+                out.push_str(&written);
+            }
             "a:r" => {
                 let start = out.len();
                 runs(child, relations, out);
@@ -308,7 +311,8 @@ fn runs(element: &Element, relations: &Relations, out: &mut String) {
                     && words.trim() != target
                 {
                     out.truncate(start);
-                    out.push_str(&format!("[{words}]({target})"));
+                    let written = format!("[{words}]({target})");
+                    out.push_str(&written);
                 }
             }
             "mc:Fallback" => {}

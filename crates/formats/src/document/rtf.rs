@@ -316,7 +316,6 @@ impl Reader {
         match symbol {
             b'~' => self.put("\u{A0}"),
             b'_' => self.put("\u{2011}"),
-            b'-' => {}
             b'\\' | b'{' | b'}' => self.put(char::from(symbol).encode_utf8(&mut [0; 4])),
             b'\r' | b'\n' => self.end_paragraph(),
             _ => {}
@@ -427,16 +426,13 @@ impl Reader {
             | "footerf" => {
                 self.group().role = Role::Edge;
             }
-            "shptxt" | "fldrslt" | "shp" | "shprslt" => {}
-            "shpinst" | "field" => {}
-            "colortbl" | "info" | "fldinst" | "listtable" | "listoverridetable" | "rsidtbl"
+            "info" | "shptxt" | "fldrslt" | "shp" | "shprslt" | "shpinst" | "field" => {}
+            "colortbl" | "fldinst" | "listtable" | "listoverridetable" | "rsidtbl"
             | "generator" | "xmlnstbl" | "themedata" | "colorschememapping" | "datastore"
             | "latentstyles" | "bkmkstart" | "bkmkend" | "nonshppict" | "sp" | "atnid"
             | "atnauthor" | "atndate" | "atnref" | "private" | "filetbl" | "revtbl"
             | "userprops" | "ftnsep" | "ftnsepc" | "aftnsep" | "xe" | "tc" => {
-                if word != "info" {
-                    self.group().role = Role::Skip;
-                }
+                self.group().role = Role::Skip;
             }
             "v" => self.group().hidden = on,
             "deleted" => self.group().deleted = on,
@@ -452,11 +448,12 @@ impl Reader {
             }
             "outlinelevel" if role == Role::Text => self.level = u8::try_from(value).ok(),
             "intbl" => self.in_table = on,
-            "par" | "sect" | "page" if role == Role::Text => {
+            "par" | "sect" | "page"
+                if role == Role::Text
                 // `\page` ends nothing but the sheet of paper.
-                if word != "page" {
-                    self.end_paragraph();
-                }
+                && word != "page" =>
+            {
+                self.end_paragraph();
             }
             "par" | "line" | "sect" => self.put("\n"),
             "tab" => self.put("\t"),
@@ -544,9 +541,10 @@ impl Reader {
                 "-"
             };
             let item = format!("{marker} {text}");
-            match self.last_item {
-                true => self.outline.line(&item),
-                false => self.outline.text(&item),
+            if self.last_item {
+                self.outline.line(&item);
+            } else {
+                self.outline.text(&item);
             }
             self.last_item = true;
         }

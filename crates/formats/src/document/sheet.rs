@@ -75,7 +75,7 @@ fn cut(rows: Rows, out: &mut Vec<String>) {
     for row in rows {
         match blocks.last_mut() {
             Some(block) if block.last().is_some_and(|(last, _)| last + 1 == row.0) => {
-                block.push(row)
+                block.push(row);
             }
             _ => blocks.push(vec![row]),
         }

@@ -10,9 +10,10 @@ fn cell_into(out: &mut String, text: &str) {
         if out.len() > start {
             out.push(' ');
         }
-        match word.contains('|') {
-            true => out.push_str(&word.replace('|', "\\|")),
-            false => out.push_str(word),
+        if word.contains('|') {
+            out.push_str(&word.replace('|', "\\|"));
+        } else {
+            out.push_str(word);
         }
     }
 }

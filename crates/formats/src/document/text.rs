@@ -10,12 +10,13 @@ use super::{DocumentError, encoding};
 pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
     let decoded = encoding::decode(bytes)?;
     let body = line_ends(decoded.text).trim().to_owned();
-    let sections = match body.is_empty() {
-        true => Vec::new(),
-        false => vec![Section {
+    let sections = if body.is_empty() {
+        Vec::new()
+    } else {
+        vec![Section {
             heading_path: Vec::new(),
             body,
-        }],
+        }]
     };
     Ok(ParsedDocument {
         sections,
@@ -26,8 +27,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
 
 /// `text` with every line end as LF.
 pub(super) fn line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
-    match text.contains('\r') {
-        true => text.replace("\r\n", "\n").replace('\r', "\n").into(),
-        false => text,
+    if text.contains('\r') {
+        text.replace("\r\n", "\n").replace('\r', "\n").into()
+    } else {
+        text
     }
 }

@@ -74,11 +74,11 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
     })
 }
 
-/// Name, relation and visibility of each sheet, and whether days count from 1904.
-fn sheets(
-    archive: &mut Archive<'_>,
-    main: &str,
-) -> Result<(Vec<(String, String, String)>, bool), DocumentError> {
+/// Name, relation and visibility of a sheet.
+type SheetEntry = (String, String, String);
+
+/// The sheets in their order, and whether days count from 1904.
+fn sheets(archive: &mut Archive<'_>, main: &str) -> Result<(Vec<SheetEntry>, bool), DocumentError> {
     let found = archive.stream(main, |stream| {
         let mut xml = XmlReader::new(main, stream);
         let (mut sheets, mut epoch_1904) = (Vec::new(), false);

@@ -77,9 +77,12 @@ impl Element {
 
     /// The first element below it called `name`, depth first.
     pub(super) fn find(&self, name: &str) -> Option<&Element> {
-        self.elements().find_map(|element| match element.is(name) {
-            true => Some(element),
-            false => element.find(name),
+        self.elements().find_map(|element| {
+            if element.is(name) {
+                Some(element)
+            } else {
+                element.find(name)
+            }
         })
     }
 
@@ -160,9 +163,10 @@ impl<'r> XmlReader<'r> {
         loop {
             match self.step()? {
                 Step::Open { element, empty } if whole(&element.name) => {
-                    return match empty {
-                        true => Ok(Some(element)),
-                        false => self.rest_of(element).map(Some),
+                    return if empty {
+                        Ok(Some(element))
+                    } else {
+                        self.rest_of(element).map(Some)
                     };
                 }
                 Step::End => return Ok(None),
@@ -184,11 +188,11 @@ impl<'r> XmlReader<'r> {
                     return Ok(Some(Found::Opened(element)));
                 }
                 Step::Open { element, empty } if whole(&element.name) => {
-                    return match empty {
-                        true => Ok(Some(Found::Whole(element))),
-                        false => self
-                            .rest_of(element)
-                            .map(|element| Some(Found::Whole(element))),
+                    return if empty {
+                        Ok(Some(Found::Whole(element)))
+                    } else {
+                        self.rest_of(element)
+                            .map(|element| Some(Found::Whole(element)))
                     };
                 }
                 Step::End => return Ok(None),
@@ -326,13 +330,12 @@ fn element(
             },
             ResolveResult::Unbound | ResolveResult::Unknown(_) => local.to_owned(),
         };
-        match names.get(name.as_str()) {
-            Some(known) => Rc::clone(known),
-            None => {
-                let name: Rc<str> = name.into();
-                names.insert(Rc::clone(&name));
-                name
-            }
+        if let Some(known) = names.get(name.as_str()) {
+            Rc::clone(known)
+        } else {
+            let name: Rc<str> = name.into();
+            names.insert(Rc::clone(&name));
+            name
         }
     };
     let (space, local) = reader.resolver().resolve_element(start.name());
@@ -425,9 +428,10 @@ fn prefix(space: &str) -> Option<&'static str> {
         return Some(prefix);
     }
     // `…/wordprocessingml/2006/main` and `…/wordprocessingml/main` alike.
-    let space = match space.contains("markup-compatibility") {
-        true => space.to_owned(),
-        false => space.replace("/2006/", "/"),
+    let space = if space.contains("markup-compatibility") {
+        space.to_owned()
+    } else {
+        space.replace("/2006/", "/")
     };
     OOXML
         .iter()

@@ -43,9 +43,10 @@ pub(crate) fn relations(of: &[(&str, &str, &str)]) -> String {
         } else {
             ""
         };
-        out.push_str(&format!(
+        let written = format!(
             "<Relationship Id=\"{id}\" Type=\"{RELATIONS}/{kind}\" Target=\"{target}\"{mode}/>"
-        ));
+        );
+        out.push_str(&written);
     }
     out + "</Relationships>"
 }
@@ -117,20 +118,21 @@ pub(crate) fn pdf(pages: &[&str]) -> Vec<u8> {
     let mut offsets = Vec::new();
     for (at, object) in objects.iter().enumerate() {
         offsets.push(out.len());
-        out.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+        let written = format!("{} 0 obj\n{object}\nendobj\n", at + 1);
+        out.push_str(&written);
     }
     let start = out.len();
-    out.push_str(&format!(
-        "xref\n0 {}\n0000000000 65535 f \n",
-        objects.len() + 1
-    ));
+    let written = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    out.push_str(&written);
     for offset in offsets {
-        out.push_str(&format!("{offset:010} 00000 n \n"));
+        let written = format!("{offset:010} 00000 n \n");
+        out.push_str(&written);
     }
-    out.push_str(&format!(
+    let written = format!(
         "trailer << /Size {} /Root 1 0 R /Info {} 0 R >>\nstartxref\n{start}\n%%EOF\n",
         objects.len() + 1,
         objects.len()
-    ));
+    );
+    out.push_str(&written);
     out.into_bytes()
 }

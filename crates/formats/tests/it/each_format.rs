@@ -284,10 +284,11 @@ fn a_slide_is_a_section_headed_by_its_title() {
                  xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\" \
                  xmlns:r=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships\"";
     let shape = |kind: &str, lines: &[&str]| {
-        let lines: String = lines
+        let lines: Vec<String> = lines
             .iter()
             .map(|line| format!("<a:p><a:r><a:t>{line}</a:t></a:r></a:p>"))
             .collect();
+        let lines = lines.concat();
         format!(
             "<p:sp><p:nvSpPr><p:nvPr><p:ph type=\"{kind}\"/></p:nvPr></p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>"
         )

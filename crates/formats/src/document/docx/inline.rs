@@ -73,22 +73,24 @@ impl Reader {
             "w:noBreakHyphen" => out.text.push('\u{2011}'),
             "w:softHyphen" | "w:br" | "w:pPr" | "w:rPr" | "w:sdtPr" | "w:instrText"
             | "w:fldData" | "w:footnoteRef" | "w:endnoteRef" | "w:annotationRef"
-            | "w:delInstrText" | "w:tcPr" | "w:proofErr" => {}
+            | "w:delInstrText" | "w:tcPr" | "w:proofErr" | "wp:posOffset" | "wp:align" => {}
             "w:sym" => self.symbol(element, out),
             "w:r" => self.text_run(element, out),
             "w:hyperlink" => self.link(element, out),
-            "w:del" | "w:moveFrom" => self.left.deleted += element.text().chars().count(),
-            "w:delText" => self.left.deleted += element.text().chars().count(),
-            "w:footnoteReference" => self.note("w:footnote", element, out),
-            "w:endnoteReference" => self.note("w:endnote", element, out),
-            "w:commentReference" => self.note("w:comment", element, out),
+            "w:del" | "w:moveFrom" | "w:delText" => {
+                self.left.deleted += element.text().chars().count();
+            }
+            "w:footnoteReference" => Self::note("w:footnote", element, out),
+            "w:endnoteReference" => Self::note("w:endnote", element, out),
+            "w:commentReference" => Self::note("w:comment", element, out),
             "m:oMath" | "m:oMathPara" => {
                 if out.text.ends_with('$') {
                     out.text.push(' ');
                 }
                 let formula = omml::text(element);
                 if !formula.is_empty() {
-                    out.text.push_str(&format!("${formula}$"));
+                    let written = format!("${formula}$");
+                    out.text.push_str(&written);
                 }
             }
             "mc:AlternateContent" => self.alternative(element, out),
@@ -107,7 +109,8 @@ impl Reader {
                 let alternative = element.attribute("descr").unwrap_or_default();
                 let alternative = alternative.split_whitespace().collect::<Vec<_>>().join(" ");
                 if !alternative.is_empty() {
-                    out.text.push_str(&format!("![{alternative}]()"));
+                    let written = format!("![{alternative}]()");
+                    out.text.push_str(&written);
                 }
             }
             "pic:pic" | "v:imagedata" => self.left.pictures += 1,
@@ -131,7 +134,6 @@ impl Reader {
                 self.run(element, out);
             }
             "w:ruby" => self.ruby(element, out),
-            "wp:posOffset" | "wp:align" => {}
             _ => self.run(element, out),
         }
     }
@@ -187,11 +189,12 @@ impl Reader {
             && !target.contains([' ', '(', ')', '\n'])
         {
             out.text.truncate(start);
-            out.text.push_str(&format!("[{words}]({target})"));
+            let written = format!("[{words}]({target})");
+            out.text.push_str(&written);
         }
     }
 
-    fn note(&mut self, kind: &str, element: &Element, out: &mut Inline) {
+    fn note(kind: &str, element: &Element, out: &mut Inline) {
         let id = element.attribute("w:id").unwrap_or_default();
         if let Some(mark) = note_mark(kind, id) {
             out.text.push_str(&mark);

@@ -50,9 +50,10 @@ impl Numbering {
             while let Some(element) =
                 xml.next_of(&|name| matches!(name, "w:abstractNum" | "w:num"))?
             {
-                match element.is("w:num") {
-                    true => numbering.add_list(&element),
-                    false => numbering.add_kind(&element),
+                if element.is("w:num") {
+                    numbering.add_list(&element);
+                } else {
+                    numbering.add_kind(&element);
                 }
             }
             Ok(())
@@ -114,9 +115,10 @@ impl Numbering {
                 .or_else(|| kind.and_then(|kind| kind.get(&at)))
         };
         // Lists of one kind count on together unless they say where they start.
-        let counter = match known.starts.is_empty() {
-            true => format!("kind {}", known.kind),
-            false => format!("list {list}"),
+        let counter = if known.starts.is_empty() {
+            format!("kind {}", known.kind)
+        } else {
+            format!("list {list}")
         };
         let counted = self.counted.entry(counter).or_default();
         let start = |at: usize| {
@@ -144,8 +146,8 @@ impl Numbering {
             });
         }
         let mut text = style.text.clone();
-        for at in 0..=level {
-            let count = counted[at].unwrap_or(1);
+        for (at, count) in counted.iter().enumerate().take(level + 1) {
+            let count = count.unwrap_or(1);
             let format = of(at).map_or("decimal", |level| level.format.as_str());
             text = text.replace(&format!("%{}", at + 1), &number(count, format));
         }

@@ -38,7 +38,8 @@ enum Kind {
     },
 }
 
-const DOCUMENT: NodeId = 0;
+/// The top of the page.
+pub(super) const DOCUMENT: NodeId = 0;
 
 impl Default for Dom {
     fn default() -> Dom {
@@ -106,11 +107,6 @@ impl Dom {
     /// All nodes, in the order they were met.
     pub(super) fn all(&self) -> impl Iterator<Item = NodeId> {
         0..self.nodes.borrow().len()
-    }
-
-    /// The top of the page.
-    pub(super) const fn root(&self) -> NodeId {
-        DOCUMENT
     }
 
     /// The node above.

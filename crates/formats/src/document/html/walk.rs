@@ -2,7 +2,7 @@
 
 use super::super::outline::Block;
 use super::super::{script, table};
-use super::tree::{Dom, NodeId};
+use super::tree::{DOCUMENT, Dom, NodeId};
 
 /// Levels of nesting whose structure is kept; what lies deeper is plain text.
 const DEPTH_MAX: usize = 200;
@@ -18,7 +18,7 @@ pub(super) fn blocks(dom: &Dom) -> (Vec<Block>, Vec<String>) {
         embedded: 0,
     };
     let mut flow = Flow::default();
-    walker.node(dom.root(), &mut flow, 0);
+    walker.node(DOCUMENT, &mut flow, 0);
     let mut left_out = Vec::new();
     if walker.hidden > 0 {
         left_out.push(format!("{} hidden parts of the page", walker.hidden));
@@ -121,8 +121,7 @@ impl Walker<'_> {
             "img" => self.image(node, flow),
             "input" => self.input(node, flow),
             "ul" | "ol" | "menu" | "dir" => self.list(node, &tag, flow, depth),
-            "dl" => self.children_apart(node, flow, depth),
-            "dt" => self.children_apart(node, flow, depth),
+            "dl" | "dt" => self.children_apart(node, flow, depth),
             "dd" => self.definition(node, flow, depth),
             "blockquote" => self.quote(node, flow, depth),
             "table" => self.table(node, flow, depth),
@@ -270,11 +269,9 @@ impl Walker<'_> {
             return;
         }
         let source = self.dom.attribute(node, "src").unwrap_or_default();
-        let source = match is_shown(&source) {
-            true => source.trim(),
-            false => "",
-        };
-        flow.line.push_str(&format!("![{alternative}]({source})"));
+        let source = if is_shown(&source) { source.trim() } else { "" };
+        let written = format!("![{alternative}]({source})");
+        flow.line.push_str(&written);
     }
 
     /// What a browser writes on a control.
@@ -544,9 +541,10 @@ fn flat(blocks: Vec<Block>) -> String {
     let mut texts = Vec::new();
     for block in blocks {
         let text = block.into_text();
-        texts.push(match text.starts_with("| ") {
-            true => table::flat(&text),
-            false => text,
+        texts.push(if text.starts_with("| ") {
+            table::flat(&text)
+        } else {
+            text
         });
     }
     texts.join(" ")
@@ -556,9 +554,12 @@ fn indented(text: &str, spaces: usize) -> String {
     let margin = " ".repeat(spaces);
     let lines: Vec<String> = text
         .lines()
-        .map(|line| match line.is_empty() {
-            true => String::new(),
-            false => format!("{margin}{line}"),
+        .map(|line| {
+            if line.is_empty() {
+                String::new()
+            } else {
+                format!("{margin}{line}")
+            }
         })
         .collect();
     lines.join("\n")

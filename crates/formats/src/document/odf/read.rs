@@ -276,7 +276,8 @@ impl Reader {
                     && !target.contains([' ', '(', ')'])
                 {
                     out.truncate(start);
-                    out.push_str(&format!("[{text}]({target})"));
+                    let written = format!("[{text}]({target})");
+                    out.push_str(&written);
                 }
             }
             "text:note" => {
@@ -284,7 +285,8 @@ impl Reader {
                     .child("text:note-citation")
                     .map(Element::text)
                     .unwrap_or_default();
-                out.push_str(&format!("[^{mark}]"));
+                let written = format!("[^{mark}]");
+                out.push_str(&written);
                 if let Some(body) = element.child("text:note-body") {
                     let text = self.plain(body, "\n");
                     self.later(format!("[^{mark}]: {text}"));
@@ -310,7 +312,8 @@ impl Reader {
                     self.inline_into(base, out);
                 }
                 if let Some(reading) = element.child("text:ruby-text") {
-                    out.push_str(&format!("({})", reading.text()));
+                    let written = format!("({})", reading.text());
+                    out.push_str(&written);
                 }
             }
             "draw:frame" | "draw:custom-shape" | "draw:g" | "draw:rect" | "draw:ellipse"
@@ -396,9 +399,10 @@ impl Reader {
         let counts = self.styles.counts(&style, level);
         let goes_on = list.attribute("text:continue-numbering") == Some("true")
             || list.attribute("text:continue-list").is_some();
-        let mut number = match goes_on {
-            true => self.counted.get(&level).copied().unwrap_or(0),
-            false => 0,
+        let mut number = if goes_on {
+            self.counted.get(&level).copied().unwrap_or(0)
+        } else {
+            0
         };
         let margin = "  ".repeat(level);
         for item in list.elements() {
@@ -571,9 +575,10 @@ impl Reader {
             .attribute("draw:name")
             .filter(|name| !name.trim().is_empty());
         let named = named.map_or_else(|| format!("Slide {number}"), str::to_owned);
-        match title.trim().is_empty() {
-            true => self.heading(1, &named),
-            false => self.heading(1, &title),
+        if title.trim().is_empty() {
+            self.heading(1, &named);
+        } else {
+            self.heading(1, &title);
         }
         for shape in page.elements() {
             match shape.attribute("presentation:class") {
@@ -596,9 +601,8 @@ impl Reader {
                 }
                 _ => {
                     let mut texts = Vec::new();
-                    match shape.name.starts_with("draw:") {
-                        true => self.floating_shape(shape, &mut texts),
-                        false => {}
+                    if shape.name.starts_with("draw:") {
+                        self.floating_shape(shape, &mut texts);
                     }
                     for text in texts {
                         self.outline.text(&text);
@@ -610,13 +614,12 @@ impl Reader {
     }
 
     fn floating_shape(&mut self, shape: &Element, texts: &mut Vec<String>) {
-        match shape.is("draw:g") {
-            true => {
-                for inner in shape.elements() {
-                    self.floating_shape(inner, texts);
-                }
+        if shape.is("draw:g") {
+            for inner in shape.elements() {
+                self.floating_shape(inner, texts);
             }
-            false => self.floating_into(shape, texts),
+        } else {
+            self.floating_into(shape, texts);
         }
     }
 }

@@ -47,9 +47,10 @@ impl Line {
         // Left of what came before: the next line, unless letters run to the left.
         let right_to_left = is_right_to_left(&last.text) || is_right_to_left(&glyph.text);
         turned < 0.1
-            && match back && !right_to_left {
-                true => apart < 0.1 * height && glyph.x > self.glyphs[0].x,
-                false => apart < 0.5 * height,
+            && if back && !right_to_left {
+                apart < 0.1 * height && glyph.x > self.glyphs[0].x
+            } else {
+                apart < 0.5 * height
             }
     }
 
@@ -89,9 +90,10 @@ impl Line {
             }
             end = glyph.x + glyph.width;
             // Arabic letters in the shape they take within a word become plain letters.
-            out.push(match is_right_to_left(&glyph.text) {
-                true => glyph.text.nfkc().collect(),
-                false => glyph.text,
+            out.push(if is_right_to_left(&glyph.text) {
+                glyph.text.nfkc().collect()
+            } else {
+                glyph.text
             });
         }
         out
@@ -139,10 +141,7 @@ fn logical(visual: &[String], base: bool) -> String {
         Right,
         Neutral,
     }
-    let outer = match base {
-        true => Way::Left,
-        false => Way::Right,
-    };
+    let outer = if base { Way::Left } else { Way::Right };
     let mut ways: Vec<Way> = visual
         .iter()
         .map(|text| match text.chars().next() {

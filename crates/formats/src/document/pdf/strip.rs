@@ -39,28 +39,62 @@ impl Budget {
     }
 }
 
-/// Rewrites the content of the page `id` and of the forms it draws.
+/// Makes `id` the first and only page, inherited attributes kept: the interpreter goes through
+/// the whole list of pages for each one it reads.
+pub(super) fn only_page(document: &mut Document, id: ObjectId) {
+    let mut list = Dictionary::new();
+    list.set("Type", Object::Name(b"Pages".to_vec()));
+    list.set("Count", 1);
+    list.set("Kids", vec![Object::Reference(id)]);
+    let root = document.trailer.get(b"Root").and_then(Object::as_reference);
+    let Ok(root) = root else { return };
+    // The place of the list made for the page before, once there is one.
+    let known = document
+        .get_dictionary(root)
+        .ok()
+        .and_then(|root| root.get(ONLY).ok());
+    let place = known.and_then(|place| place.as_reference().ok());
+    let place = match place {
+        Some(place) => {
+            document.objects.insert(place, Object::Dictionary(list));
+            place
+        }
+        None => document.add_object(list),
+    };
+    if let Ok(root) = document.get_object_mut(root).and_then(Object::as_dict_mut) {
+        root.set("Pages", place);
+        root.set(ONLY, place);
+    }
+}
+
+/// Where the catalogue remembers the list of [`only_page`].
+const ONLY: &[u8] = b"QuipuOnlyPage";
+
+/// Rewrites the content of the page `id` and of the forms it draws; the object that holds the
+/// page's content from now on, if it could be rewritten.
 pub(super) fn page(
     document: &mut Document,
     id: ObjectId,
     budget: &mut Budget,
-) -> Result<(), DocumentError> {
+) -> Result<Option<ObjectId>, DocumentError> {
     let Ok(content) = document.get_page_content(id) else {
-        return Ok(());
+        return Ok(None);
     };
     budget.spend(content.len())?;
     let resources = page_resources(document, id);
+    let mut place = None;
     if let Some(stripped) = stripped(&content) {
         let stream = Stream::new(Dictionary::new(), stripped).with_compression(false);
-        let stream = document.add_object(stream);
+        let added = document.add_object(stream);
         if let Ok(page) = document.get_object_mut(id).and_then(Object::as_dict_mut) {
-            page.set("Contents", stream);
+            page.set("Contents", added);
+            place = Some(added);
         }
     }
     for resources in resources {
         forms(document, &resources, budget, 0)?;
     }
-    Ok(())
+    Ok(place)
 }
 
 /// The resources of a page, its own and inherited ones.
@@ -129,7 +163,7 @@ fn forms(
 /// `content` with only the operators that matter to text; `None` if it cannot be taken apart.
 fn stripped(content: &[u8]) -> Option<Vec<u8>> {
     let mut operations = Content::decode(content).ok()?.operations;
-    operations.retain(|operation| says_text(operation));
+    operations.retain(says_text);
     Content { operations }.encode().ok()
 }
 
