@@ -62,52 +62,42 @@ pub async fn admit<'a>(
     caller: Caller,
     kb: Option<KbId>,
 ) -> Result<Admitted<'a>> {
-    let spec = &registered.entry.spec;
-    let opened = match decide(core, registered, &caller, kb).await {
-        Ok(opened) => opened,
+    let mut about = About::default();
+    match decide(core, registered, &caller, kb, &mut about).await {
+        Ok(opened) => Ok(Admitted { core: Arc::clone(core), registered, caller, opened, about }),
         Err(error) => {
-            record(core, spec, &caller, &About::default(), error.code.name());
-            return Err(error);
+            record(core, &registered.entry.spec, &caller, &about, error.code.name());
+            Err(error)
         }
-    };
-    let base = match &opened {
-        Opened::Base(base) => Some(base.id()),
-        _ => None,
-    };
-    let about = About { base, thing: None };
-    Ok(Admitted {
-        core: Arc::clone(core),
-        registered,
-        caller,
-        opened,
-        about,
-    })
+    }
 }
 
+/// Decides, and says what the call is about as far as the caller may know it.
 async fn decide(
     core: &Core,
     registered: &Registered,
     caller: &Caller,
     kb: Option<KbId>,
+    about: &mut About,
 ) -> Result<Opened> {
     let principal = caller.principal.as_ref();
     if let Some(principal) = principal {
         may_use_door(&principal.credential, caller.door)?;
     }
     let opened = crate::target::open(core, registered.entry.target, principal, kb).await?;
-    let Some(principal) = principal else {
-        return Ok(opened);
-    };
     let role = match &opened {
-        Opened::Base(base) => Some(base.role()),
+        Opened::Base(base) => {
+            about.base = Some(base.id());
+            Some(base.role())
+        }
         _ => None,
     };
+    let Some(principal) = principal else { return Ok(opened) };
     covers(&registered.entry.spec, principal, role)?;
-    core.charge(principal.credential.id, registered.entry.spec.cost)
-        .map_err(|wait| {
-            let sentence = format!("this token has spent its calls; try again in {wait} s");
-            Error::new(Code::RateLimited, sentence).retry_after(wait)
-        })?;
+    core.charge(principal.credential.id, registered.entry.spec.cost).map_err(|wait| {
+        let sentence = format!("this token has spent its calls; try again in {wait} s");
+        Error::new(Code::RateLimited, sentence).retry_after(wait)
+    })?;
     Ok(opened)
 }
 

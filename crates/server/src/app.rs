@@ -1,10 +1,11 @@
 //! The house put together: from settings to something that serves.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use kernel::core::{Limits, Parts};
 use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
 use model::Result;
@@ -74,33 +75,54 @@ impl App {
     }
 }
 
+/// What the house stands in: its clock, its randomness, the program that reads documents.
+pub struct Surroundings {
+    /// What time it is.
+    pub clock: Clock,
+    /// Random bytes.
+    pub chance: Chance,
+    /// The binary `quipu`, to be run under its hidden verb.
+    pub program: PathBuf,
+}
+
+impl Surroundings {
+    /// The machine's clock and randomness, and the running program itself.
+    pub fn real() -> Self {
+        let program = std::env::current_exe().unwrap_or_else(|_| "quipu".into());
+        Self { clock: Clock::system(), chance: Chance::system(), program }
+    }
+}
+
 /// Opens stores and providers as the settings say.
 ///
 /// # Errors
 /// When the database, the data folder or the installed model cannot be used.
-pub async fn open_core(settings: &Settings, registry: &Registry) -> Result<Arc<Core>> {
-    let clock = Clock::system();
+pub async fn open_core(
+    settings: &Settings,
+    registry: &Registry,
+    surroundings: Surroundings,
+) -> Result<Arc<Core>> {
+    let Surroundings { clock, chance, program } = surroundings;
     let options = Options { opened_at: clock.now(), ..Options::default() };
     let db = Db::open(&settings.database, options).await?;
     let blobs = Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?;
     let indexes = Indexes::open(settings.data.join("index"))?;
-    let embedder = load_embedder(&settings.models());
-    let parts = kernel::core::Parts {
+    let parser = ParserPool::new(ParserOptions::new(program, [PARSER_VERB.into()]));
+    Ok(Core::new(Parts {
         db,
         blobs,
         indexes,
-        embedder,
-        parser: parser_pool(),
+        embedder: load_embedder(&settings.models()),
+        parser,
         models: settings.models(),
         manual: crate::manual::manual(registry),
         clock,
-        chance: Chance::system(),
-        limits: kernel::core::Limits {
+        chance,
+        limits: Limits {
             upload_bytes: settings.upload_bytes_max,
             calls_per_minute: settings.calls_per_minute,
         },
-    };
-    Ok(Core::new(parts))
+    }))
 }
 
 /// The installed model; a broken one is told in the log and does without.
@@ -116,11 +138,6 @@ fn load_embedder(folder: &Path) -> Option<Embedder> {
 
 /// Name of the hidden verb under which the binary reads documents in a process of its own.
 pub const PARSER_VERB: &str = "read-documents";
-
-fn parser_pool() -> ParserPool {
-    let program = std::env::current_exe().unwrap_or_else(|_| "quipu".into());
-    ParserPool::new(ParserOptions::new(program, [PARSER_VERB.into()]))
-}
 
 /// What the owner of a data folder does first: work that a dead process left is free again.
 ///

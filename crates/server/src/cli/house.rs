@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{Failure, settings, variable};
-use crate::app::{self, App};
+use crate::app::{self, App, Surroundings};
 use crate::folder::{self, Owner};
 use crate::http::rest::PREFIX;
 use crate::worker;
@@ -81,7 +81,7 @@ impl House {
             return Ok(Self(Kind::Server(Server::at_socket(folder::socket(&settings.data)))));
         }
         let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
-        let core = app::open_core(&settings, &registry).await?;
+        let core = app::open_core(&settings, &registry, Surroundings::real()).await?;
         app::begin(&core, &settings).await?;
         accounts::start::start(&core).await?;
         let (end, ended) = watch::channel(false);

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::{Failure, house};
-use crate::app::{self, App};
+use crate::app::{self, App, Surroundings};
 use crate::config::Settings;
 use crate::folder::{self, Owner};
 use crate::http::listen;
@@ -42,7 +42,7 @@ pub async fn run(registry: Registry, settings: Settings, matches: &ArgMatches) -
     telemetry::start_log(&settings).map_err(Failure::wrong)?;
     let metrics = telemetry::start_metrics().map_err(Failure::local)?;
     let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
-    let core = app::open_core(&settings, &registry).await?;
+    let core = app::open_core(&settings, &registry, Surroundings::real()).await?;
     app::begin(&core, &settings).await?;
     let started = accounts::start::start(&core).await?;
     let (end, ended) = watch::channel(false);

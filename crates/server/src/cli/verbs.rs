@@ -78,7 +78,8 @@ fn arg(argument: &Argument, place: Option<usize>) -> Arg {
     match argument.shape {
         Shape::Boolean if place.is_none() => arg.action(ArgAction::SetTrue).num_args(0),
         Shape::List => arg.action(ArgAction::Append),
-        _ => arg.allow_hyphen_values(true),
+        _ if place.is_none() => arg.allow_hyphen_values(true),
+        _ => arg,
     }
 }
 

@@ -1,0 +1,10 @@
+//! The house from outside: whole calls through the doors, on both engines.
+
+mod access;
+mod accounts;
+mod doors;
+mod generated;
+mod house;
+mod mcp;
+mod process;
+mod refusals;

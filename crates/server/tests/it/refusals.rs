@@ -1,0 +1,88 @@
+//! The same mistake reads the same on every door.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::house::on_both_engines;
+
+#[test]
+fn a_mistake_in_a_search_reads_the_same_over_rest_and_mcp() {
+    on_both_engines(async |house| {
+        let token = house.person("ann@example.org", "read").await;
+        let kb = house.base("Papers", "open").await;
+        let mistakes = [
+            ("", json!({}), "`query` is missing"),
+            ("query=", json!({ "query": " " }), "`query` must not be blank"),
+            ("query=a&as_of=last%20week", json!({ "query": "a", "as_of": "last week" }), "`as_of` must be a date such as"),
+            ("query=a&as_off=2026", json!({ "query": "a", "as_off": "2026" }), "there is no argument `as_off`; did you mean `as_of`?"),
+        ];
+        for (query, arguments, sentence) in mistakes {
+            let rest = house.get(&token, &format!("/api/v1/kbs/{kb}/search?{query}")).await;
+            let tool = house.tool(&token, &kb, "search_chunks", arguments).await;
+
+            let rest_says = rest.json()["error"].as_str().unwrap().to_owned();
+            assert_eq!(rest.status, 400);
+            assert!(rest_says.starts_with(sentence), "{rest_says}");
+            assert_eq!(tool["result"]["content"][0]["text"], rest_says);
+            assert_eq!(tool["result"]["isError"], true);
+            assert!(tool["result"]["structuredContent"].is_null());
+        }
+    });
+}
+
+#[test]
+fn what_models_send_for_nothing_is_nothing() {
+    on_both_engines(async |house| {
+        let token = house.person("ann@example.org", "read").await;
+        let kb = house.base("Papers", "open").await;
+        let document = house.document(&kb, "a.md", "Otters swim.").await;
+        for as_of in [json!(null), json!("")] {
+            let answer = house.tool(&token, &kb, "search_chunks", json!({ "query": "otters", "as_of": as_of })).await;
+            assert_eq!(answer["result"]["structuredContent"]["chunks"].as_array().unwrap().len(), 1, "{answer}");
+        }
+        for offset in [json!(null), json!("0"), json!(0)] {
+            let answer = house.tool(&token, &kb, "get_document", json!({ "document_id": document, "offset": offset })).await;
+            assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Otters swim."), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn search_takes_any_text_as_text() {
+    on_both_engines(async |house| {
+        let token = house.person("ann@example.org", "read").await;
+        let kb = house.base("Papers", "open").await;
+        house.document(&kb, "a.md", "Otters AND bears (both) swim.").await;
+        for query in ["\"", "AND OR NOT", "title:(", "otters^9 ~2", "*", "[a TO b]", "' OR 1=1 --", "\\", "👩‍🚀", "\u{0}otters"] {
+            let answer = house.tool(&token, &kb, "search_chunks", json!({ "query": query })).await;
+            assert!(answer["result"]["isError"].is_null(), "{query}: {answer}");
+        }
+    });
+}
+
+#[test]
+fn a_body_that_is_no_json_object_is_refused_in_a_sentence() {
+    on_both_engines(async |house| {
+        let token = house.token("admin@localhost", "write").await;
+        let deep = format!("{{\"name\":{}1{}}}", "[".repeat(70), "]".repeat(70));
+        for (body, content_type, status) in [
+            ("{", "application/json", 400),
+            ("[]", "application/json", 400),
+            (r#"{"name":"a","name":"b"}"#, "application/json", 201),
+            (deep.as_str(), "application/json", 400),
+            ("name=a", "application/x-www-form-urlencoded", 415),
+        ] {
+            let request = axum::extract::Request::builder()
+                .method(Method::POST)
+                .uri("/api/v1/kbs")
+                .header("authorization", format!("Bearer {token}"))
+                .header("content-type", content_type)
+                .body(axum::body::Body::from(body.to_owned()))
+                .unwrap();
+            let answer = house.send(request).await;
+            assert_eq!(answer.status, status, "{body}: {}", String::from_utf8_lossy(&answer.body));
+        }
+        let kbs = house.get(&token, "/api/v1/kbs").await.ok();
+        assert_eq!(kbs["kbs"], Value::Array(kbs["kbs"].as_array().unwrap().iter().take(1).cloned().collect()));
+    });
+}
