@@ -71,7 +71,9 @@ fn each_call_leaves_one_row_with_its_owner_token_tool_and_verdict() {
         let before = rows(&house, &kb).await.len();
 
         house.tool(&token, &kb, "search_chunks", json!({ "query": "a" })).await;
+        house.clock.advance_seconds(1);
         house.tool(&token, &kb, "search_chunks", json!({ "qery": "a" })).await;
+        house.clock.advance_seconds(1);
         house.call(&token, Method::DELETE, &format!("/api/v1/kbs/{kb}/documents/{kb}"), Value::Null).await;
         house.work().await;
 
