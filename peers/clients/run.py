@@ -35,7 +35,7 @@ ANSWER = "Ines Okafor"
 LAST_WORDS = "so that its disk keys can be withdrawn."
 NOT_FOUND = "No document with that id in this knowledge base"
 # What the clients make of a 401. Python SDK 2, and FastMCP on it, name no status.
-REFUSALS = ("401", "unauthor", "invalid_token", "auth_required", "server returned an error response")
+REFUSALS = ("401", "unauthor", "unauthenticated", "invalid_token", "auth_required", "server returned an error response")
 CHECKS = ("list", "search", "read", "foreign", "revoked")
 
 
@@ -278,7 +278,8 @@ def judge(report):
         and f"best hit: {hit}",
         "read": not (ANSWER in report["document"] and LAST_WORDS in report["document"])
         and f"document: {report['document'][:300]!r}",
-        "foreign": not (foreign["is_error"] and NOT_FOUND in foreign["text"]) and f"answer: {foreign}",
+        # An answer, not an error: a model that asked for what is not there goes on.
+        "foreign": foreign != {"is_error": False, "text": NOT_FOUND} and f"answer: {foreign}",
     }
 
 

@@ -28,7 +28,7 @@ async fn main() -> Result<()> {
 
     let report = match errand(url, token, query, foreign, lifecycle).await {
         Ok(report) => report,
-        Err(refusal) => json!({ "refused": format!("{refusal:?}") }),
+        Err(refusal) => json!({ "refused": format!("{refusal:#}") }),
     };
     println!("{report}");
     Ok(())
