@@ -62,10 +62,11 @@ pub async fn hash(password: Password, chance: &Chance) -> Result<String> {
 /// `unavailable` when too many are being hashed.
 pub async fn matches(password: Password, known: Option<String>) -> Result<bool> {
     let known: Arc<Option<String>> = Arc::new(known);
-    hashing(move || match known.as_deref() {
-        Some(known) => PasswordHash::new(known)
-            .is_ok_and(|known| argon2().verify_password(password.expose(), &known).is_ok()),
-        None => {
+    hashing(move || {
+        if let Some(known) = known.as_deref() {
+            PasswordHash::new(known)
+                .is_ok_and(|known| argon2().verify_password(password.expose(), &known).is_ok())
+        } else {
             let _ = argon2().hash_password_with_salt(password.expose(), &[0; 16]);
             false
         }

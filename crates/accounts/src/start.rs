@@ -31,12 +31,11 @@ pub async fn start(core: &Core) -> Result<Started> {
     let mut directory = core.db.read_directory().await?;
     let found = users::first_system_admin(&mut directory).await?;
     drop(directory);
-    let (tenant, admin, is_new, has_password) = match found {
-        Some((admin, password)) => (admin.tenant, admin.id, false, password.is_some()),
-        None => {
-            let (tenant, admin) = make_first(core).await?;
-            (tenant, admin, true, false)
-        }
+    let (tenant, admin, is_new, has_password) = if let Some((admin, password)) = found {
+        (admin.tenant, admin.id, false, password.is_some())
+    } else {
+        let (tenant, admin) = make_first(core).await?;
+        (tenant, admin, true, false)
     };
     let set_up_secret = if has_password {
         None

@@ -23,13 +23,13 @@ enum Kind {
     Url {
         base: Uri,
         token: Option<HeaderValue>,
-        http: HttpClient,
+        http: Box<HttpClient>,
     },
     Socket(PathBuf),
 }
 
 /// How long a server may take to answer; uploads of large documents included.
-const ANSWER_WITHIN: Duration = Duration::from_secs(900);
+const ANSWER_WITHIN: Duration = Duration::from_mins(15);
 /// How long a server may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Largest answer that is read.
@@ -96,7 +96,7 @@ impl Server {
                 });
             }
         };
-        let http = Client::builder(TokioExecutor::new()).build(tls);
+        let http = Box::new(Client::builder(TokioExecutor::new()).build(tls));
         Ok(Self(Kind::Url {
             base,
             token: token.transpose()?,

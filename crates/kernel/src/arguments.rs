@@ -346,6 +346,7 @@ mod tests {
     #[test]
     fn what_models_send_for_absent_counts_as_absent() {
         let ask = read(json!({ "query": "a", "as_of": "", "kb": null, "role": "" })).unwrap();
+        assert_eq!(ask.query, "a");
         assert!(ask.as_of.is_none() && ask.kb.is_none() && ask.role.is_none());
         assert_eq!(ask.limit.get(), 6);
     }

@@ -64,9 +64,21 @@ pub async fn admit<'a>(
 ) -> Result<Admitted<'a>> {
     let mut about = About::default();
     match decide(core, registered, &caller, kb, &mut about).await {
-        Ok(opened) => Ok(Admitted { core: Arc::clone(core), registered, caller, opened, about }),
+        Ok(opened) => Ok(Admitted {
+            core: Arc::clone(core),
+            registered,
+            caller,
+            opened,
+            about,
+        }),
         Err(error) => {
-            record(core, &registered.entry.spec, &caller, &about, error.code.name());
+            record(
+                core,
+                &registered.entry.spec,
+                &caller,
+                &about,
+                error.code.name(),
+            );
             Err(error)
         }
     }
@@ -92,12 +104,15 @@ async fn decide(
         }
         _ => None,
     };
-    let Some(principal) = principal else { return Ok(opened) };
+    let Some(principal) = principal else {
+        return Ok(opened);
+    };
     covers(&registered.entry.spec, principal, role)?;
-    core.charge(principal.credential.id, registered.entry.spec.cost).map_err(|wait| {
-        let sentence = format!("this token has spent its calls; try again in {wait} s");
-        Error::new(Code::RateLimited, sentence).retry_after(wait)
-    })?;
+    core.charge(principal.credential.id, registered.entry.spec.cost)
+        .map_err(|wait| {
+            let sentence = format!("this token has spent its calls; try again in {wait} s");
+            Error::new(Code::RateLimited, sentence).retry_after(wait)
+        })?;
     Ok(opened)
 }
 

@@ -167,17 +167,15 @@ async fn with_heartbeat(
     let beat = std::time::Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
     let mut running = running;
     loop {
-        match tokio::time::timeout(beat, &mut running).await {
-            Ok(outcome) => return outcome,
-            Err(_) => {
-                let lease = cx.core.clock.now().plus_seconds(LEASE_SECONDS);
-                let mut tx = cx.core.db.write(cx.tenant).await.map_err(Error::from)?;
-                jobs::heartbeat(&mut tx, job, lease)
-                    .await
-                    .map_err(Error::from)?;
-                tx.commit().await.map_err(Error::from)?;
-            }
+        if let Ok(outcome) = tokio::time::timeout(beat, &mut running).await {
+            return outcome;
         }
+        let lease = cx.core.clock.now().plus_seconds(LEASE_SECONDS);
+        let mut tx = cx.core.db.write(cx.tenant).await.map_err(Error::from)?;
+        jobs::heartbeat(&mut tx, job, lease)
+            .await
+            .map_err(Error::from)?;
+        tx.commit().await.map_err(Error::from)?;
     }
 }
 

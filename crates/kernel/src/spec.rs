@@ -220,7 +220,7 @@ impl Spec {
     pub const fn upload(self) -> Self {
         Self {
             upload: true,
-            deadline: Duration::from_secs(600),
+            deadline: Duration::from_mins(10),
             ..self
         }
     }

@@ -9,11 +9,11 @@ use kernel::core::{Limits, Parts};
 use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
 use model::Result;
-use providers::parser::{ParserOptions, ParserPool};
 use providers::Embedder;
+use providers::parser::{ParserOptions, ParserPool};
 use serde_json::value::RawValue;
-use store::index::Indexes;
 use store::blobs::Blobs;
+use store::index::Indexes;
 use store::{Db, Options};
 
 use crate::config::Settings;
@@ -65,12 +65,17 @@ impl App {
         let catalogue = &self.catalogues[&door];
         let mut seen = 0_u128;
         for (place, name) in catalogue.names().enumerate() {
-            let registered = self.registry.get(name).expect("catalogues are made from the registry");
+            let registered = self
+                .registry
+                .get(name)
+                .expect("catalogues are made from the registry");
             let usable = gate::covers(&registered.entry.spec, principal, Some(base.role())).is_ok();
             seen |= u128::from(usable) << place;
         }
         let mut lists = self.lists.lock().expect("no holder of this lock panics");
-        let list = lists.entry((door, seen)).or_insert_with(|| catalogue.list(seen).into());
+        let list = lists
+            .entry((door, seen))
+            .or_insert_with(|| catalogue.list(seen).into());
         Arc::clone(list)
     }
 }
@@ -89,7 +94,11 @@ impl Surroundings {
     /// The machine's clock and randomness, and the running program itself.
     pub fn real() -> Self {
         let program = std::env::current_exe().unwrap_or_else(|_| "quipu".into());
-        Self { clock: Clock::system(), chance: Chance::system(), program }
+        Self {
+            clock: Clock::system(),
+            chance: Chance::system(),
+            program,
+        }
     }
 }
 
@@ -102,8 +111,15 @@ pub async fn open_core(
     registry: &Registry,
     surroundings: Surroundings,
 ) -> Result<Arc<Core>> {
-    let Surroundings { clock, chance, program } = surroundings;
-    let options = Options { opened_at: clock.now(), ..Options::default() };
+    let Surroundings {
+        clock,
+        chance,
+        program,
+    } = surroundings;
+    let options = Options {
+        opened_at: clock.now(),
+        ..Options::default()
+    };
     let db = Db::open(&settings.database, options).await?;
     let blobs = Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?;
     let indexes = Indexes::open(settings.data.join("index"))?;

@@ -26,7 +26,12 @@ Exit codes: 0 done, 2 wrong arguments, 3 not allowed, 4 not there, 5 conflict, 7
 70 a fault of the server, 74 disk full, 75 try again.";
 
 fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help).global(true).help_heading("Where")
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .help(help)
+        .global(true)
+        .help_heading("Where")
 }
 
 /// The whole command line.
@@ -38,21 +43,57 @@ pub fn command(registry: &Registry) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
-        .arg(flag("data", "DIR", "Data folder [env: QUIPU_DATA] [default: the platform's]"))
-        .arg(flag("config", "FILE", "Settings file [env: QUIPU_CONFIG] [default: DIR/quipu.toml]"))
-        .arg(flag("database", "URL", "postgres://… instead of SQLite in the data folder [env: QUIPU_DATABASE]"))
-        .arg(flag("server", "URL", "Act on this server [env: QUIPU_SERVER]"))
-        .arg(flag("token", "TOKEN", "Personal token for --server [env: QUIPU_TOKEN]"))
-        .arg(flag("json", "", "Answer in JSON, for programs").num_args(0).action(ArgAction::SetTrue));
-    let root = root.subcommand(serve::command()).subcommand(ingest::command()).subcommand(config_command());
+        .arg(flag(
+            "data",
+            "DIR",
+            "Data folder [env: QUIPU_DATA] [default: the platform's]",
+        ))
+        .arg(flag(
+            "config",
+            "FILE",
+            "Settings file [env: QUIPU_CONFIG] [default: DIR/quipu.toml]",
+        ))
+        .arg(flag(
+            "database",
+            "URL",
+            "postgres://… instead of SQLite in the data folder [env: QUIPU_DATABASE]",
+        ))
+        .arg(flag(
+            "server",
+            "URL",
+            "Act on this server [env: QUIPU_SERVER]",
+        ))
+        .arg(flag(
+            "token",
+            "TOKEN",
+            "Personal token for --server [env: QUIPU_TOKEN]",
+        ))
+        .arg(
+            flag("json", "", "Answer in JSON, for programs")
+                .num_args(0)
+                .action(ArgAction::SetTrue),
+        );
+    let root = root
+        .subcommand(serve::command())
+        .subcommand(ingest::command())
+        .subcommand(config_command());
     verbs::add_to(root, registry)
 }
 
 fn config_command() -> Command {
     let show = Command::new("show")
         .about("Show every setting with its value; secrets are masked")
-        .arg(Arg::new("origin").long("origin").help("Say where each value came from").action(ArgAction::SetTrue));
-    Command::new("config").about("Settings").subcommand_required(true).arg_required_else_help(true).subcommand(show)
+        .arg(
+            Arg::new("origin")
+                .long("origin")
+                .help("Say where each value came from")
+                .action(ArgAction::SetTrue),
+        );
+    Command::new("config")
+        .about("Settings")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(show)
 }
 
 /// Runs a command line and tells how it went.
@@ -66,7 +107,10 @@ pub fn run(words: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
         }
     };
     let json = matches.get_flag("json");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
+        .enable_all()
+        .build();
     let outcome = match runtime {
         Ok(runtime) => runtime.block_on(dispatch(registry, &matches)),
         Err(error) => Err(Failure::local(error.to_string())),
@@ -86,13 +130,19 @@ fn workers() -> usize {
 async fn dispatch(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("serve", own)) => serve::run(registry, settings(own)?, own).await,
-        Some(("config", own)) => show_config(&settings(own)?, own),
+        Some(("config", own)) => {
+            show_config(&settings(own)?, own);
+            Ok(())
+        }
         Some(("ingest", own)) => ingest::run(registry, own).await,
         _ => verbs::run(registry, matches).await,
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "settings are read from the environment here")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "settings are read from the environment here"
+)]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -107,7 +157,12 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         }
     }
     let file = matches.get_one::<String>("config").map(PathBuf::from);
-    Settings::read(&Sources { flags, environment: &variable, file }).map_err(Failure::from)
+    Settings::read(&Sources {
+        flags,
+        environment: &variable,
+        file,
+    })
+    .map_err(Failure::from)
 }
 
 impl From<ConfigError> for Failure {
@@ -116,17 +171,22 @@ impl From<ConfigError> for Failure {
     }
 }
 
-fn show_config(settings: &Settings, matches: &ArgMatches) -> Result<(), Failure> {
+fn show_config(settings: &Settings, matches: &ArgMatches) {
     let shown = settings.shown();
-    let Some(("show", own)) = matches.subcommand() else { return Ok(()) };
+    let Some(("show", own)) = matches.subcommand() else {
+        return;
+    };
     if own.get_flag("json") {
         output::print(&serde_json::json!({ "settings": shown }).to_string());
-        return Ok(());
+        return;
     }
     let width = shown.iter().map(|one| one.key.len()).max().unwrap_or(0);
     for one in shown {
-        let origin = if own.get_flag("origin") { format!("  ({})", one.origin) } else { String::new() };
+        let origin = if own.get_flag("origin") {
+            format!("  ({})", one.origin)
+        } else {
+            String::new()
+        };
         output::print(&format!("{:width$}  {}{origin}", one.key, one.value));
     }
-    Ok(())
 }

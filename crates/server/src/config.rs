@@ -189,15 +189,29 @@ impl Settings {
     pub fn read(sources: &Sources<'_>) -> Result<Self, ConfigError> {
         let data = match find(sources, None, &SETTINGS[0])? {
             Some(found) => found,
-            None => Found { text: default_data()?.display().to_string(), origin: Origin::Default },
+            None => Found {
+                text: default_data()?.display().to_string(),
+                origin: Origin::Default,
+            },
         };
-        let named = sources.file.clone().or_else(|| (sources.environment)("QUIPU_CONFIG").map(PathBuf::from));
-        let path = named.clone().unwrap_or_else(|| Path::new(&data.text).join(FILE_NAME));
+        let named = sources
+            .file
+            .clone()
+            .or_else(|| (sources.environment)("QUIPU_CONFIG").map(PathBuf::from));
+        let path = named
+            .clone()
+            .unwrap_or_else(|| Path::new(&data.text).join(FILE_NAME));
         let file = read_file(&path, named.is_some())?;
-        let mut values = Values { found: BTreeMap::new() };
+        let mut values = Values {
+            found: BTreeMap::new(),
+        };
         values.found.insert(DATA, data);
         for setting in &SETTINGS[1..] {
-            if let Some(found) = find(sources, file.as_ref().map(|table| (path.as_path(), table)), setting)? {
+            if let Some(found) = find(
+                sources,
+                file.as_ref().map(|table| (path.as_path(), table)),
+                setting,
+            )? {
                 values.found.insert(setting.key, found);
             }
         }
@@ -228,19 +242,38 @@ fn default_data() -> Result<PathBuf, ConfigError> {
 fn read_file(path: &Path, must_exist: bool) -> Result<Option<toml::Table>, ConfigError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => return Ok(None),
-        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {
+            return Ok(None);
+        }
+        Err(source) => {
+            return Err(ConfigError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
-    let table: toml::Table = text
-        .parse()
-        .map_err(|source| ConfigError::NotToml { path: path.to_owned(), source: Box::new(source) })?;
+    let table: toml::Table = text.parse().map_err(|source| ConfigError::NotToml {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })?;
     // The client's tables live in the same file.
-    let own = table.get("server").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let own = table
+        .get("server")
+        .and_then(toml::Value::as_table)
+        .cloned()
+        .unwrap_or_default();
     for key in own.keys() {
         if !SETTINGS.iter().any(|setting| setting.key == key) {
             let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.key, key);
-            let near = SETTINGS.iter().min_by_key(distance).map_or("", |setting| setting.key);
-            return Err(ConfigError::Unknown { path: path.to_owned(), key: key.clone(), near });
+            let near = SETTINGS
+                .iter()
+                .min_by_key(distance)
+                .map_or("", |setting| setting.key);
+            return Err(ConfigError::Unknown {
+                path: path.to_owned(),
+                key: key.clone(),
+                near,
+            });
         }
     }
     Ok(Some(own))
@@ -252,24 +285,40 @@ fn find(
     file: Option<(&Path, &toml::Table)>,
     setting: &Setting,
 ) -> Result<Option<Found>, ConfigError> {
-    if let Some((flag, text)) = setting.flag.and_then(|flag| Some((flag, sources.flags.get(flag)?))) {
-        return Ok(Some(Found { text: text.clone(), origin: Origin::Flag(flag) }));
+    if let Some((flag, text)) = setting
+        .flag
+        .and_then(|flag| Some((flag, sources.flags.get(flag)?)))
+    {
+        return Ok(Some(Found {
+            text: text.clone(),
+            origin: Origin::Flag(flag),
+        }));
     }
     if let Some(text) = (sources.environment)(setting.variable).filter(|text| !text.is_empty()) {
-        return Ok(Some(Found { text, origin: Origin::Environment(setting.variable) }));
+        return Ok(Some(Found {
+            text,
+            origin: Origin::Environment(setting.variable),
+        }));
     }
     if let Some(path) = (sources.environment)(&format!("{}_FILE", setting.variable)) {
         let path = PathBuf::from(path);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?;
-        return Ok(Some(Found { text: text.trim().to_owned(), origin: Origin::File(path) }));
+        let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Unreadable {
+            path: path.clone(),
+            source,
+        })?;
+        return Ok(Some(Found {
+            text: text.trim().to_owned(),
+            origin: Origin::File(path),
+        }));
     }
     let value = file.and_then(|(path, table)| Some((path, table.get(setting.key)?)));
     Ok(value.map(|(path, value)| Found {
         text: match value {
             toml::Value::String(text) => text.clone(),
             toml::Value::Array(list) => {
-                let words = list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+                let words = list
+                    .iter()
+                    .map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
                 words.collect::<Vec<_>>().join(",")
             }
             other => other.to_string(),
@@ -284,18 +333,35 @@ struct Values {
 
 impl Values {
     fn text(&self, key: &str) -> Option<&str> {
-        self.found.get(key).map(|found| found.text.as_str()).filter(|text| !text.is_empty())
+        self.found
+            .get(key)
+            .map(|found| found.text.as_str())
+            .filter(|text| !text.is_empty())
     }
 
-    fn parsed<T: std::str::FromStr>(&self, key: &'static str, right: &'static str) -> Result<Option<T>, ConfigError> {
-        let Some(found) = self.found.get(key).filter(|found| !found.text.is_empty()) else { return Ok(None) };
-        let wrong = |_| ConfigError::Wrong { key, origin: found.origin.clone(), right, shown: found.text.clone() };
+    fn parsed<T: std::str::FromStr>(
+        &self,
+        key: &'static str,
+        right: &'static str,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(found) = self.found.get(key).filter(|found| !found.text.is_empty()) else {
+            return Ok(None);
+        };
+        let wrong = |_| ConfigError::Wrong {
+            key,
+            origin: found.origin.clone(),
+            right,
+            shown: found.text.clone(),
+        };
         found.text.trim().parse().map(Some).map_err(wrong)
     }
 
     fn list(&self, key: &str) -> Vec<String> {
         let words = self.text(key).unwrap_or_default().split(',').map(str::trim);
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     fn check(self) -> Result<Settings, ConfigError> {
@@ -303,7 +369,9 @@ impl Values {
         let address = "an address with a port such as `127.0.0.1:7341`";
         let listen = self.parsed(LISTEN, address)?.unwrap_or(DEFAULT_LISTEN);
         let database = match self.text(DATABASE) {
-            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => url.to_owned(),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                url.to_owned()
+            }
             Some(url) if url.starts_with("sqlite:") => url.to_owned(),
             Some(_) => {
                 return Err(ConfigError::Wrong {
@@ -332,8 +400,12 @@ impl Values {
             allowed_hosts: self.list(ALLOWED_HOSTS),
             allowed_origins: self.list(ALLOWED_ORIGINS),
             metrics_listen: self.parsed(METRICS_LISTEN, address)?,
-            upload_bytes_max: self.parsed(UPLOAD_BYTES_MAX, "a number of bytes")?.unwrap_or(100 * 1024 * 1024),
-            body_bytes_max: self.parsed(BODY_BYTES_MAX, "a number of bytes")?.unwrap_or(4 * 1024 * 1024),
+            upload_bytes_max: self
+                .parsed(UPLOAD_BYTES_MAX, "a number of bytes")?
+                .unwrap_or(100 * 1024 * 1024),
+            body_bytes_max: self
+                .parsed(BODY_BYTES_MAX, "a number of bytes")?
+                .unwrap_or(4 * 1024 * 1024),
             calls_per_minute: self
                 .parsed::<u32>(CALLS_PER_MINUTE, "a whole number")?
                 .and_then(NonZeroU32::new),
@@ -366,10 +438,16 @@ impl Values {
             PUBLIC_URL => settings.public_url.clone(),
             ALLOWED_HOSTS => settings.allowed_hosts.join(","),
             ALLOWED_ORIGINS => settings.allowed_origins.join(","),
-            METRICS_LISTEN => settings.metrics_listen.map(|at| at.to_string()).unwrap_or_default(),
+            METRICS_LISTEN => settings
+                .metrics_listen
+                .map(|at| at.to_string())
+                .unwrap_or_default(),
             UPLOAD_BYTES_MAX => settings.upload_bytes_max.to_string(),
             BODY_BYTES_MAX => settings.body_bytes_max.to_string(),
-            CALLS_PER_MINUTE => settings.calls_per_minute.map_or(0, NonZeroU32::get).to_string(),
+            CALLS_PER_MINUTE => settings
+                .calls_per_minute
+                .map_or(0, NonZeroU32::get)
+                .to_string(),
             LOG_LEVEL => settings.log_level.clone(),
             LOG_FORMAT => if settings.log_json { "json" } else { "text" }.to_owned(),
             _ => String::new(),
@@ -377,7 +455,11 @@ impl Values {
         let shown = SETTINGS.iter().map(|setting| Shown {
             key: setting.key.to_owned(),
             value: value_of(setting.key),
-            origin: self.found.get(setting.key).map_or(Origin::Default, |found| found.origin.clone()).to_string(),
+            origin: self
+                .found
+                .get(setting.key)
+                .map_or(Origin::Default, |found| found.origin.clone())
+                .to_string(),
         });
         shown.collect()
     }
@@ -392,19 +474,29 @@ fn checked_url(url: &str, origin: &Origin) -> Result<String, ConfigError> {
     let parsed: Option<http::Uri> = url.parse().ok();
     let right = parsed.is_some_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+            && uri
+                .authority()
+                .is_some_and(|authority| !authority.as_str().contains('@'))
             && uri.query().is_none()
     });
     if right {
         return Ok(url.to_owned());
     }
     let right = "an address such as `https://quipu.example.org`";
-    Err(ConfigError::Wrong { key: PUBLIC_URL, origin: origin.clone(), right, shown: url.to_owned() })
+    Err(ConfigError::Wrong {
+        key: PUBLIC_URL,
+        origin: origin.clone(),
+        right,
+        shown: url.to_owned(),
+    })
 }
 
 /// A URL without the password in it.
 fn masked_url(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+    match url
+        .split_once("://")
+        .and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)))
+    {
         Some((scheme, (_, place))) => format!("{scheme}://…@{place}"),
         None => url.to_owned(),
     }
@@ -414,27 +506,53 @@ fn masked_url(url: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(flags: &[(&'static str, &str)], environment: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    fn read(
+        flags: &[(&'static str, &str)],
+        environment: &[(&str, &str)],
+    ) -> Result<Settings, ConfigError> {
         let environment = |name: &str| {
-            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            environment
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
         };
-        let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
-        Settings::read(&Sources { flags, environment: &environment, file: None })
+        let flags = flags
+            .iter()
+            .map(|(flag, value)| (*flag, (*value).to_owned()))
+            .collect();
+        Settings::read(&Sources {
+            flags,
+            environment: &environment,
+            file: None,
+        })
     }
 
     fn origin_of(settings: &Settings, key: &str) -> String {
-        settings.shown().iter().find(|shown| shown.key == key).unwrap().origin.clone()
+        settings
+            .shown()
+            .iter()
+            .find(|shown| shown.key == key)
+            .unwrap()
+            .origin
+            .clone()
     }
 
     #[test]
     fn a_flag_wins_over_the_environment_and_both_over_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
-        std::fs::write(folder.path().join(FILE_NAME), "[server]\nlisten = \"127.0.0.1:1\"\nlog_level = \"warn\"\ncalls_per_minute = 9\n").unwrap();
+        std::fs::write(
+            folder.path().join(FILE_NAME),
+            "[server]\nlisten = \"127.0.0.1:1\"\nlog_level = \"warn\"\ncalls_per_minute = 9\n",
+        )
+        .unwrap();
 
         let settings = read(
             &[("data", &path), ("listen", "127.0.0.1:3")],
-            &[("QUIPU_LISTEN", "127.0.0.1:2"), ("QUIPU_LOG_LEVEL", "debug")],
+            &[
+                ("QUIPU_LISTEN", "127.0.0.1:2"),
+                ("QUIPU_LOG_LEVEL", "debug"),
+            ],
         )
         .unwrap();
 
@@ -442,7 +560,10 @@ mod tests {
         assert_eq!(settings.log_level, "debug");
         assert_eq!(settings.calls_per_minute.map(NonZeroU32::get), Some(9));
         assert_eq!(origin_of(&settings, "listen"), "flag --listen");
-        assert_eq!(origin_of(&settings, "log_level"), "environment QUIPU_LOG_LEVEL");
+        assert_eq!(
+            origin_of(&settings, "log_level"),
+            "environment QUIPU_LOG_LEVEL"
+        );
         assert!(origin_of(&settings, "calls_per_minute").starts_with("file "));
         assert_eq!(origin_of(&settings, "log_format"), "default");
     }
@@ -450,27 +571,59 @@ mod tests {
     #[test]
     fn a_misspelt_key_in_the_file_is_refused_with_the_nearest_one() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(FILE_NAME), "[server]\nlisen = \"127.0.0.1:1\"\n").unwrap();
+        std::fs::write(
+            folder.path().join(FILE_NAME),
+            "[server]\nlisen = \"127.0.0.1:1\"\n",
+        )
+        .unwrap();
 
-        let refused = read(&[("data", &folder.path().display().to_string())], &[]).err().unwrap();
+        let refused = read(&[("data", &folder.path().display().to_string())], &[])
+            .err()
+            .unwrap();
 
-        assert!(refused.to_string().ends_with("`lisen`, which is no setting; did you mean `listen`?"));
+        assert!(
+            refused
+                .to_string()
+                .ends_with("`lisen`, which is no setting; did you mean `listen`?")
+        );
     }
 
     #[test]
     fn an_address_others_can_reach_needs_a_public_url() {
         let flags = [("data", "d"), ("listen", "0.0.0.0:7341")];
-        assert!(read(&flags, &[]).err().unwrap().to_string().contains("`public_url`"));
-        let settings = read(&flags, &[("QUIPU_PUBLIC_URL", "https://quipu.example.org/")]).unwrap();
+        assert!(
+            read(&flags, &[])
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("`public_url`")
+        );
+        let settings = read(
+            &flags,
+            &[("QUIPU_PUBLIC_URL", "https://quipu.example.org/")],
+        )
+        .unwrap();
         assert_eq!(settings.public_url, "https://quipu.example.org");
     }
 
     #[test]
     fn a_password_in_the_databases_url_is_never_shown() {
-        let settings = read(&[("data", "d")], &[("QUIPU_DATABASE", "postgres://me:hush@db/quipu")]).unwrap();
+        let settings = read(
+            &[("data", "d")],
+            &[("QUIPU_DATABASE", "postgres://me:hush@db/quipu")],
+        )
+        .unwrap();
         let all = format!("{:?}", settings.shown());
-        assert!(all.contains("postgres://…@db/quipu") && !all.contains("hush"), "{all}");
-        let refused = read(&[("data", "d")], &[("QUIPU_DATABASE", "mysql://me:hush@db")]).err().unwrap();
+        assert!(
+            all.contains("postgres://…@db/quipu") && !all.contains("hush"),
+            "{all}"
+        );
+        let refused = read(
+            &[("data", "d")],
+            &[("QUIPU_DATABASE", "mysql://me:hush@db")],
+        )
+        .err()
+        .unwrap();
         assert!(!refused.to_string().contains("hush"));
     }
 }

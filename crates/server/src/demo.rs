@@ -21,7 +21,12 @@ pub struct Demo {
 /// The base's name.
 const NAME: &str = "Demo";
 
-async fn call(router: &Router, method: Method, path: &str, body: impl Into<Body>) -> Result<Value, String> {
+async fn call(
+    router: &Router,
+    method: Method,
+    path: &str,
+    body: impl Into<Body>,
+) -> Result<Value, String> {
     let request = Request::builder()
         .method(method)
         .uri(format!("{}{path}", rest::PREFIX))
@@ -30,9 +35,18 @@ async fn call(router: &Router, method: Method, path: &str, body: impl Into<Body>
         .map_err(|error| error.to_string())?;
     let answer = listen::in_process(router, request).await;
     let is_success = answer.status().is_success();
-    let body = answer.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+    let body = answer
+        .into_body()
+        .collect()
+        .await
+        .map_err(|error| error.to_string())?
+        .to_bytes();
     let body: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
-    if is_success { Ok(body) } else { Err(body["error"].as_str().unwrap_or("refused").to_owned()) }
+    if is_success {
+        Ok(body)
+    } else {
+        Err(body["error"].as_str().unwrap_or("refused").to_owned())
+    }
 }
 
 /// Makes the base, puts the samples in, and a token that reads and writes.
@@ -43,25 +57,49 @@ pub async fn make(router: &Router, samples: &Path) -> Result<Demo, String> {
     let base = json!({ "name": NAME, "visibility": "open" });
     let base = call(router, Method::POST, "/kbs", base.to_string()).await?;
     let kb = base["id"].as_str().unwrap_or_default().to_owned();
-    let entries = std::fs::read_dir(samples).map_err(|error| format!("cannot read {}: {error}", samples.display()))?;
-    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    let entries = std::fs::read_dir(samples)
+        .map_err(|error| format!("cannot read {}: {error}", samples.display()))?;
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file())
+        .collect();
     files.sort();
     for file in files {
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {name}: {error}"))?;
-        let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("filename", &name).finish();
-        call(router, Method::POST, &format!("/kbs/{kb}/documents?{query}"), bytes).await?;
+        let query: String = form_urlencoded::Serializer::new(String::new())
+            .append_pair("filename", &name)
+            .finish();
+        call(
+            router,
+            Method::POST,
+            &format!("/kbs/{kb}/documents?{query}"),
+            bytes,
+        )
+        .await?;
     }
     let token = json!({ "name": "demo", "scope": "write" });
     let token = call(router, Method::POST, "/me/tokens", token.to_string()).await?;
-    Ok(Demo { kb, token: token["token"].as_str().unwrap_or_default().to_owned() })
+    Ok(Demo {
+        kb,
+        token: token["token"].as_str().unwrap_or_default().to_owned(),
+    })
 }
 
 /// The id of the base that an earlier start made, if it is still there.
 pub async fn find(router: &Router) -> Option<String> {
-    let bases = call(router, Method::GET, "/kbs", Body::empty()).await.ok()?;
+    let bases = call(router, Method::GET, "/kbs", Body::empty())
+        .await
+        .ok()?;
     let mut bases = bases["kbs"].as_array()?.iter();
-    Some(bases.find(|base| base["name"] == NAME)?["id"].as_str()?.to_owned())
+    Some(
+        bases.find(|base| base["name"] == NAME)?["id"]
+            .as_str()?
+            .to_owned(),
+    )
 }
 
 /// Ready lines for a shell, two agents and a JSON settings file.

@@ -17,7 +17,9 @@ pub struct Owner {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Somebody else owns it.
-    #[error("the data folder {0} is in use by another process; stop it, or act through it (it serves {0}/{SOCKET})")]
+    #[error(
+        "the data folder {0} is in use by another process; stop it, or act through it (it serves {0}/{SOCKET})"
+    )]
     InUse(PathBuf),
     /// It cannot be made or opened.
     #[error("cannot use the data folder {path}: {source}")]
@@ -35,7 +37,10 @@ impl Owner {
     /// # Errors
     /// If it is in use or cannot be used.
     pub fn of(folder: &Path) -> Result<Self, FolderError> {
-        let unusable = |source| FolderError::Unusable { path: folder.to_owned(), source };
+        let unusable = |source| FolderError::Unusable {
+            path: folder.to_owned(),
+            source,
+        };
         make_private(folder).map_err(unusable)?;
         let lock = File::options()
             .create(true)
@@ -56,7 +61,10 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
 }
 
 /// Path of the owner's socket.

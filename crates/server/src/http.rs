@@ -38,7 +38,11 @@ pub fn router(app: &Arc<App>) -> Router {
 }
 
 async fn nothing_here(request: Request) -> Response {
-    let sentence = format!("there is nothing at {} {}", request.method(), request.uri().path());
+    let sentence = format!(
+        "there is nothing at {} {}",
+        request.method(),
+        request.uri().path()
+    );
     reply::refusal(&Error::not_found(sentence), request_id(&request))
 }
 
@@ -52,7 +56,10 @@ pub fn request_id(request: &Request) -> RequestId {
 async fn trace(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = RequestId::new(app.core.ids.next());
     request.extensions_mut().insert(id);
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
     let route = route.unwrap_or_else(|| "unmatched".to_owned());
     let method = request.method().clone();
     let span = tracing::info_span!("request", %id, %method, route);
@@ -61,7 +68,11 @@ async fn trace(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     let seconds = begun.elapsed().as_secs_f64();
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, ms = seconds * 1000.0, "answered"));
-    let labels = [("method", method.to_string()), ("route", route), ("status", status.to_string())];
+    let labels = [
+        ("method", method.to_string()),
+        ("route", route),
+        ("status", status.to_string()),
+    ];
     metrics::counter!("quipu_http_requests_total", &labels).increment(1);
     metrics::histogram!("quipu_http_request_seconds", &labels[..2]).record(seconds);
     if let Ok(value) = id.to_string().parse() {

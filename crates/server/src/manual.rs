@@ -28,8 +28,15 @@ fn sections_of(page: &str) -> Vec<ManualSection> {
             Some(heading) => {
                 let is_page = line.starts_with("# ");
                 page_title = if is_page { heading } else { page_title };
-                let title = if is_page { heading.to_owned() } else { format!("{page_title} › {heading}") };
-                sections.push(ManualSection { title, text: String::new() });
+                let title = if is_page {
+                    heading.to_owned()
+                } else {
+                    format!("{page_title} › {heading}")
+                };
+                sections.push(ManualSection {
+                    title,
+                    text: String::new(),
+                });
             }
             None => {
                 if let Some(section) = sections.last_mut() {
@@ -57,10 +64,21 @@ pub fn section_of(registered: &Registered) -> ManualSection {
     if let Some(cli) = spec.cli {
         doors.push(format!("`quipu {}`", cli.verb));
     }
-    text.push_str(&format!("\n{}. Scope `{}`, role `{}`.\n", doors.join(", "), spec.scope.name(), spec.least_role));
+    text.push_str(&format!(
+        "\n{}. Scope `{}`, role `{}`.\n",
+        doors.join(", "),
+        spec.scope.name(),
+        spec.least_role
+    ));
     for argument in registered.table.iter() {
         let need = if argument.required { "" } else { " (optional)" };
-        text.push_str(&format!("- `{}`{need}: {}\n", argument.name, argument.description));
+        text.push_str(&format!(
+            "- `{}`{need}: {}\n",
+            argument.name, argument.description
+        ));
     }
-    ManualSection { title: format!("Operations › {} ({})", spec.title, spec.name), text }
+    ManualSection {
+        title: format!("Operations › {} ({})", spec.title, spec.name),
+        text,
+    }
 }

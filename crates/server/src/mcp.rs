@@ -54,14 +54,23 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Every address, with and without a slash at its end.
 pub fn routes() -> Router<Arc<App>> {
     SURFACES.iter().fold(Router::new(), |router, surface| {
-        let handler = move |State(app): State<Arc<App>>, params: RawPathParams, request: Request| {
+        let handler = move |State(app): State<Arc<App>>,
+                            params: RawPathParams,
+                            request: Request| {
             async move { serve(&app, surface, &params, request).await }
         };
-        router.route(surface.path, any(handler)).route(&format!("{}/", surface.path), any(handler))
+        router
+            .route(surface.path, any(handler))
+            .route(&format!("{}/", surface.path), any(handler))
     })
 }
 
-async fn serve(app: &Arc<App>, surface: &Surface, params: &RawPathParams, request: Request) -> Response {
+async fn serve(
+    app: &Arc<App>,
+    surface: &Surface,
+    params: &RawPathParams,
+    request: Request,
+) -> Response {
     if request.method() != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]).into_response();
     }
@@ -79,12 +88,21 @@ async fn serve(app: &Arc<App>, surface: &Surface, params: &RawPathParams, reques
         Ok(incoming) => incoming,
         Err(refusal) => return answer(refusal.into(), None),
     };
-    let kb = params.iter().find(|(name, _)| *name == "kb_id").and_then(|(_, id)| id.parse().ok());
+    let kb = params
+        .iter()
+        .find(|(name, _)| *name == "kb_id")
+        .and_then(|(_, id)| id.parse().ok());
     let base = match target(app, &principal, kb).await {
         Ok(base) => base,
         Err(error) => return answer(Reply::fault(first_id(&incoming), &error), error.retry_after),
     };
-    let visit = Visit { app, surface, principal, base, request: id };
+    let visit = Visit {
+        app,
+        surface,
+        principal,
+        base,
+        request: id,
+    };
     match incoming {
         Incoming::One(message) => {
             let (reply, retry_after) = visit.reply_to(message).await;
@@ -131,7 +149,8 @@ struct HeaderTexts {
 
 impl HeaderTexts {
     fn of(headers: &HeaderMap) -> Self {
-        let text = |name| wire::mcp::header_text(headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let text =
+            |name| wire::mcp::header_text(headers.get_all(name).iter().map(HeaderValue::as_bytes));
         Self {
             content_type: text("content-type"),
             protocol_version: text("mcp-protocol-version"),
@@ -152,14 +171,19 @@ impl HeaderTexts {
 
 fn first_id(incoming: &Incoming) -> Option<&RawId> {
     match incoming {
-        Incoming::One(Message { kind: Kind::Request(request), .. }) => Some(&request.id),
+        Incoming::One(Message {
+            kind: Kind::Request(request),
+            ..
+        }) => Some(&request.id),
         _ => None,
     }
 }
 
 fn answer(reply: Reply, retry_after: Option<u32>) -> Response {
     let status = StatusCode::from_u16(reply.http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let Some(body) = reply.body else { return status.into_response() };
+    let Some(body) = reply.body else {
+        return status.into_response();
+    };
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -183,9 +207,13 @@ impl Visit<'_> {
     /// The reply, and after how many seconds to come back if it says so.
     async fn reply_to(&self, message: Message) -> (Reply, Option<u32>) {
         let era = message.era;
-        let Kind::Request(request) = message.kind else { return (Reply::accepted(), None) };
+        let Kind::Request(request) = message.kind else {
+            return (Reply::accepted(), None);
+        };
         let id = &request.id;
-        let client = request.client.map(|client| format!("{} {}", client.name, client.version));
+        let client = request
+            .client
+            .map(|client| format!("{} {}", client.name, client.version));
         let client = client.map(|client| client.trim().to_owned());
         let instructions = Some(self.surface.instructions);
         let reply = match request.call {
@@ -203,9 +231,13 @@ impl Visit<'_> {
                 Reply::result(id, era, result)
             }
             Call::Ping => Reply::result(id, era, Map::new()),
-            Call::ToolsList { cursor: None } => {
-                Reply::tools(id, era, &self.app.tool_list(self.surface.door, &self.principal, &self.base))
-            }
+            Call::ToolsList { cursor: None } => Reply::tools(
+                id,
+                era,
+                &self
+                    .app
+                    .tool_list(self.surface.door, &self.principal, &self.base),
+            ),
             Call::ToolsList { cursor: Some(_) } => {
                 let sentence = "`cursor` is unknown: the list has one page";
                 Reply::error(id, era, INVALID_PARAMS, sentence, None)
@@ -220,7 +252,9 @@ impl Visit<'_> {
 
     async fn note_client(&self, client: Option<String>) {
         let Some(client) = client else { return };
-        if let Err(error) = accounts::sign_in::note_client(&self.app.core, &self.principal, &client).await {
+        if let Err(error) =
+            accounts::sign_in::note_client(&self.app.core, &self.principal, &client).await
+        {
             tracing::warn!(%error, "a client's name was not kept");
         }
     }
@@ -241,7 +275,9 @@ impl Visit<'_> {
             return (Reply::error(id, era, INVALID_PARAMS, &sentence, None), None);
         };
         let outcome = self.run_tool(registered, arguments, client).await;
-        let verdict = outcome.as_ref().map_or_else(|error| error.code.name(), |_| "ok");
+        let verdict = outcome
+            .as_ref()
+            .map_or_else(|error| error.code.name(), |_| "ok");
         metrics::counter!(
             "quipu_mcp_calls_total",
             "door" => self.surface.door.name(),
@@ -265,16 +301,20 @@ impl Visit<'_> {
     ) -> Result<Map<String, Value>> {
         let mut principal = self.principal.clone();
         principal.client = client.or(principal.client);
-        let caller =
-            Caller { principal: Some(principal), door: self.surface.door, request: self.request };
-        let spec = &registered.entry.spec;
-        let admitted = match gate::admit(&self.app.core, registered, caller, Some(self.base.id())).await {
-            Ok(admitted) => admitted,
-            Err(error) if matches!(error.code, Code::Forbidden | Code::InsufficientScope) => {
-                return Ok(wire::mcp::tool_failure(&error.message, None));
-            }
-            Err(error) => return Err(error),
+        let caller = Caller {
+            principal: Some(principal),
+            door: self.surface.door,
+            request: self.request,
         };
+        let spec = &registered.entry.spec;
+        let admitted =
+            match gate::admit(&self.app.core, registered, caller, Some(self.base.id())).await {
+                Ok(admitted) => admitted,
+                Err(error) if matches!(error.code, Code::Forbidden | Code::InsufficientScope) => {
+                    return Ok(wire::mcp::tool_failure(&error.message, None));
+                }
+                Err(error) => return Err(error),
+            };
         match gate::run(admitted, arguments, Carried::default()).await {
             Ok(answer) => {
                 let structure = match answer.json {

@@ -9,8 +9,12 @@ use crate::http::rest::PREFIX;
 pub fn document(registry: &Registry) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for registered in registry.iter() {
-        let Some((method, path)) = registered.entry.spec.route else { continue };
-        let item = paths.entry(format!("{PREFIX}{path}")).or_insert_with(|| json!({}));
+        let Some((method, path)) = registered.entry.spec.route else {
+            continue;
+        };
+        let item = paths
+            .entry(format!("{PREFIX}{path}"))
+            .or_insert_with(|| json!({}));
         item[method.name().to_lowercase()] = operation(registered, path);
     }
     json!({
@@ -48,18 +52,36 @@ fn refusal_schema() -> Value {
 
 fn operation(registered: &Registered, path: &str) -> Value {
     let spec = &registered.entry.spec;
-    let properties = registered.arguments.get("properties").and_then(Value::as_object).cloned();
+    let properties = registered
+        .arguments
+        .get("properties")
+        .and_then(Value::as_object)
+        .cloned();
     let mut properties = properties.unwrap_or_default();
     let mut parameters = Vec::new();
-    for word in path.split('/').filter_map(|word| word.strip_prefix('{')?.strip_suffix('}')) {
-        let schema = properties.remove(word).unwrap_or(json!({ "type": "string", "format": "uuid" }));
+    for word in path
+        .split('/')
+        .filter_map(|word| word.strip_prefix('{')?.strip_suffix('}'))
+    {
+        let schema = properties
+            .remove(word)
+            .unwrap_or(json!({ "type": "string", "format": "uuid" }));
         parameters.push(json!({ "name": word, "in": "path", "required": true, "schema": schema }));
     }
-    let in_query = spec.effect == Effect::Read || spec.upload || spec.route.is_some_and(|(method, _)| method == kernel::Method::Delete);
+    let in_query = spec.effect == Effect::Read
+        || spec.upload
+        || spec
+            .route
+            .is_some_and(|(method, _)| method == kernel::Method::Delete);
     if in_query {
         for (name, schema) in &properties {
-            let required = registered.table.get(name).is_some_and(|argument| argument.required);
-            parameters.push(json!({ "name": name, "in": "query", "required": required, "schema": schema }));
+            let required = registered
+                .table
+                .get(name)
+                .is_some_and(|argument| argument.required);
+            parameters.push(
+                json!({ "name": name, "in": "query", "required": required, "schema": schema }),
+            );
         }
     }
     if spec.idempotent_by_key {
@@ -89,7 +111,12 @@ fn operation(registered: &Registered, path: &str) -> Value {
             },
         });
     } else if !in_query && !properties.is_empty() {
-        let required: Vec<&str> = registered.table.iter().filter(|one| one.required && properties.contains_key(&one.name)).map(|one| one.name.as_str()).collect();
+        let required: Vec<&str> = registered
+            .table
+            .iter()
+            .filter(|one| one.required && properties.contains_key(&one.name))
+            .map(|one| one.name.as_str())
+            .collect();
         operation["requestBody"] = json!({
             "required": !required.is_empty(),
             "content": { "application/json": { "schema": { "type": "object", "properties": properties, "required": required } } },

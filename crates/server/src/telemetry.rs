@@ -19,13 +19,22 @@ use crate::config::Settings;
 /// # Errors
 /// If the filter cannot be read.
 pub fn start_log(settings: &Settings) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&settings.log_level)
-        .map_err(|error| format!("`log_level` must be a level such as `info`, not `{}`: {error}", settings.log_level))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let filter = EnvFilter::try_new(&settings.log_level).map_err(|error| {
+        format!(
+            "`log_level` must be a level such as `info`, not `{}`: {error}",
+            settings.log_level
+        )
+    })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
     let started = if settings.log_json {
         log.json().flatten_event(true).try_init()
     } else {
-        log.with_ansi(std::io::stderr().is_terminal()).compact().try_init()
+        log.with_ansi(std::io::stderr().is_terminal())
+            .compact()
+            .try_init()
     };
     started.map_err(|error| error.to_string())
 }
@@ -35,9 +44,15 @@ pub fn start_log(settings: &Settings) -> Result<(), String> {
 /// # Errors
 /// If something else counts in this process already.
 pub fn start_metrics() -> Result<PrometheusHandle, String> {
-    let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-    let builder = PrometheusBuilder::new().set_buckets(&seconds).map_err(|error| error.to_string())?;
-    builder.install_recorder().map_err(|error| error.to_string())
+    let seconds = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+    ];
+    let builder = PrometheusBuilder::new()
+        .set_buckets(&seconds)
+        .map_err(|error| error.to_string())?;
+    builder
+        .install_recorder()
+        .map_err(|error| error.to_string())
 }
 
 /// Serves the counts at `/metrics` on a listener of their own.

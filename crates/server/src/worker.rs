@@ -19,7 +19,11 @@ const FLUSH_WITHIN: Duration = Duration::from_millis(900);
 const SEAL_EVERY: Duration = Duration::from_secs(5);
 
 /// Starts all of it; it stops by itself at the end.
-pub fn start(core: &Arc<Core>, jobs: &'static [&'static [JobEntry]], end: &watch::Receiver<bool>) -> JoinSet<()> {
+pub fn start(
+    core: &Arc<Core>,
+    jobs: &'static [&'static [JobEntry]],
+    end: &watch::Receiver<bool>,
+) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for _ in 0..WORKERS {
         tasks.spawn(work(Arc::clone(core), jobs, end.clone()));

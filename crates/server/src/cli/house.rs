@@ -55,12 +55,21 @@ pub struct Ask {
 impl Ask {
     /// A question.
     pub fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None, text: false }
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            body: None,
+            text: false,
+        }
     }
 }
 
 /// What may stand in a path or a query word as it is.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// A word of a path or a query.
 pub fn encoded(word: &str) -> String {
@@ -70,15 +79,24 @@ pub fn encoded(word: &str) -> String {
 impl House {
     /// Finds or opens it, as the flags say.
     pub async fn open(registry: Registry, matches: &ArgMatches) -> Result<Self, Failure> {
-        let server = matches.get_one::<String>("server").cloned().or_else(|| variable("QUIPU_SERVER"));
+        let server = matches
+            .get_one::<String>("server")
+            .cloned()
+            .or_else(|| variable("QUIPU_SERVER"));
         if let Some(url) = server {
-            let token = matches.get_one::<String>("token").cloned().or_else(|| variable("QUIPU_TOKEN"));
-            let server = Server::at(&url, token.as_deref()).map_err(|error| Failure::wrong(error.to_string()))?;
+            let token = matches
+                .get_one::<String>("token")
+                .cloned()
+                .or_else(|| variable("QUIPU_TOKEN"));
+            let server = Server::at(&url, token.as_deref())
+                .map_err(|error| Failure::wrong(error.to_string()))?;
             return Ok(Self(Kind::Server(server)));
         }
         let settings = settings(matches)?;
         if folder::has_living_owner(&settings.data) {
-            return Ok(Self(Kind::Server(Server::at_socket(folder::socket(&settings.data)))));
+            return Ok(Self(Kind::Server(Server::at_socket(folder::socket(
+                &settings.data,
+            )))));
         }
         let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
         let core = app::open_core(&settings, &registry, Surroundings::real()).await?;
@@ -88,7 +106,13 @@ impl House {
         let tasks = worker::start(&core, app::JOBS, &ended);
         let app = App::new(core, registry, settings);
         let router = crate::http::router(&app);
-        Ok(Self(Kind::Process(Box::new(InProcess { app, router, _owner: owner, tasks, end }))))
+        Ok(Self(Kind::Process(Box::new(InProcess {
+            app,
+            router,
+            _owner: owner,
+            tasks,
+            end,
+        }))))
     }
 
     /// Sends a call and reads the answer: JSON, or text where that was asked for.
@@ -96,7 +120,10 @@ impl House {
         let mut request = Request::builder()
             .method(ask.method)
             .uri(format!("{PREFIX}{}", ask.path))
-            .header("user-agent", concat!("quipu-cli/", env!("CARGO_PKG_VERSION")));
+            .header(
+                "user-agent",
+                concat!("quipu-cli/", env!("CARGO_PKG_VERSION")),
+            );
         if ask.text {
             request = request.header(ACCEPT, HeaderValue::from_static("text/plain"));
         }
@@ -107,10 +134,15 @@ impl House {
             }
             None => Bytes::new(),
         };
-        let request = request.body(body).map_err(|error| Failure::wrong(error.to_string()))?;
+        let request = request
+            .body(body)
+            .map_err(|error| Failure::wrong(error.to_string()))?;
         match &self.0 {
             Kind::Server(server) => {
-                let answer = server.send(request).await.map_err(|error| Failure::local(error.to_string()))?;
+                let answer = server
+                    .send(request)
+                    .await
+                    .map_err(|error| Failure::local(error.to_string()))?;
                 Ok((answer.status(), answer.into_body()))
             }
             Kind::Process(process) => {
@@ -129,7 +161,11 @@ impl House {
         let (status, body) = self.send(ask).await?;
         let body = serde_json::from_slice(&body)
             .map_err(|_| Failure::local(format!("the server answered {status} without JSON")))?;
-        if status.is_success() { Ok(body) } else { Err(Failure::refused(body)) }
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(Failure::refused(body))
+        }
     }
 
     /// The base of that id, slug or name; without one, the only base there is.
@@ -140,7 +176,9 @@ impl House {
         let answer = self.json(Ask::get("/kbs")).await?;
         let bases = answer["kbs"].as_array().cloned().unwrap_or_default();
         let named = |base: &&Value, key: &str, wished: &str| {
-            base[key].as_str().is_some_and(|known| known.eq_ignore_ascii_case(wished))
+            base[key]
+                .as_str()
+                .is_some_and(|known| known.eq_ignore_ascii_case(wished))
         };
         let found = match wished {
             Some(wished) => {
@@ -152,7 +190,10 @@ impl House {
         };
         let id = found.and_then(|base| base["id"].as_str()?.parse().ok());
         id.ok_or_else(|| {
-            let slugs: Vec<_> = bases.iter().filter_map(|base| base["slug"].as_str()).collect();
+            let slugs: Vec<_> = bases
+                .iter()
+                .filter_map(|base| base["slug"].as_str())
+                .collect();
             let known = match slugs.as_slice() {
                 [] => "there is none yet; `quipu base create NAME` makes one".to_owned(),
                 slugs => format!("there are: {}", slugs.join(", ")),
@@ -169,8 +210,16 @@ impl House {
 
     /// Leaves: what still waits is written.
     pub async fn close(self) {
-        let Kind::Process(process) = self.0 else { return };
-        let InProcess { app, router, tasks, end, _owner: owner } = *process;
+        let Kind::Process(process) = self.0 else {
+            return;
+        };
+        let InProcess {
+            app,
+            router,
+            tasks,
+            end,
+            _owner: owner,
+        } = *process;
         drop(router);
         let _ = end.send(true);
         tasks.join_all().await;

@@ -28,8 +28,19 @@ pub fn command() -> Command {
              changed and leaves the rest alone. Hidden files are passed over; files that are no \
              documents are skipped and named.",
         )
-        .arg(Arg::new("path").value_name("PATH").required(true).index(1).help("The file or folder"))
-        .arg(Arg::new("base").long("base").value_name("BASE").help("The base: its name, slug or id; the only one there is if absent"))
+        .arg(
+            Arg::new("path")
+                .value_name("PATH")
+                .required(true)
+                .index(1)
+                .help("The file or folder"),
+        )
+        .arg(
+            Arg::new("base")
+                .long("base")
+                .value_name("BASE")
+                .help("The base: its name, slug or id; the only one there is if absent"),
+        )
         .arg(
             Arg::new("least-role")
                 .long("least-role")
@@ -67,12 +78,21 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     house.close().await;
     let (tally, seconds) = outcome?;
     tally.print(seconds, matches.get_flag("json"));
-    if tally.failed.is_empty() { Ok(()) } else { Err(Failure::local(format!("{} of the files failed", tally.failed.len()))) }
+    if tally.failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::local(format!(
+            "{} of the files failed",
+            tally.failed.len()
+        )))
+    }
 }
 
 /// Files below a path in the order of their names; hidden ones are passed over.
 fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |path: &Path, error: std::io::Error| Failure::wrong(format!("cannot read {}: {error}", path.display()));
+    let unreadable = |path: &Path, error: std::io::Error| {
+        Failure::wrong(format!("cannot read {}: {error}", path.display()))
+    };
     let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     if about.is_file() {
         return Ok(vec![path.to_owned()]);
@@ -87,7 +107,9 @@ fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
                 continue;
             }
             // Links are followed to files but not into folders, which may lead around in a circle.
-            let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), error))?;
+            let kind = entry
+                .file_type()
+                .map_err(|error| unreadable(&entry.path(), error))?;
             if kind.is_dir() {
                 folders.push(entry.path());
             } else if entry.path().is_file() {
@@ -105,7 +127,9 @@ async fn ingest(
     files: Vec<PathBuf>,
     matches: &ArgMatches,
 ) -> Result<(Tally, f64), Failure> {
-    let kb = house.base(matches.get_one::<String>("base").map(String::as_str)).await?;
+    let kb = house
+        .base(matches.get_one::<String>("base").map(String::as_str))
+        .await?;
     let least_role = matches.get_one::<String>("least-role").map(String::as_str);
     let begun = Instant::now();
     let quiet = matches.get_flag("json") || !std::io::stderr().is_terminal();
@@ -142,18 +166,29 @@ async fn ingest(
 }
 
 fn bar(length: usize, quiet: bool) -> ProgressBar {
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let target = if quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
     let bar = ProgressBar::with_draw_target(Some(length as u64), target);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} documents ready, {per_sec}, {elapsed}");
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} documents ready, {per_sec}, {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
 }
 
 /// The path below the folder, with slashes: the document's key and name.
 fn key_of(root: &Path, file: &Path) -> String {
-    let below = file.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+    let below = file
+        .strip_prefix(root)
+        .ok()
+        .filter(|below| !below.as_os_str().is_empty());
     let name = below.unwrap_or_else(|| file.file_name().map_or(file, Path::new));
-    let words: Vec<_> = name.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let words: Vec<_> = name
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
     words.join("/")
 }
 
@@ -162,27 +197,46 @@ enum Sent {
     Skipped(String),
 }
 
-async fn send(house: &House, kb: KbId, file: &Path, key: &str, least_role: Option<&str>) -> Result<Sent, Failure> {
+async fn send(
+    house: &House,
+    kb: KbId,
+    file: &Path,
+    key: &str,
+    least_role: Option<&str>,
+) -> Result<Sent, Failure> {
     let bytes = match read(file, key) {
         Ok(bytes) => bytes,
         Err(why) => return Ok(Sent::Skipped(why)),
     };
-    let mut path = format!("/kbs/{kb}/documents?filename={0}&external_id={0}", encoded(key));
+    let mut path = format!(
+        "/kbs/{kb}/documents?filename={0}&external_id={0}",
+        encoded(key)
+    );
     if let Some(role) = least_role {
         path.push_str(&format!("&least_role={role}"));
     }
     let body = Some((bytes, "application/octet-stream"));
-    let (status, answer) = house.send(Ask { method: Method::POST, path, body, text: false }).await?;
+    let (status, answer) = house
+        .send(Ask {
+            method: Method::POST,
+            path,
+            body,
+            text: false,
+        })
+        .await?;
     let answer: Value = serde_json::from_slice(&answer)
         .map_err(|_| Failure::local(format!("the server answered {status} without JSON")))?;
     if status.is_success() {
         let word = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-        return Ok(Sent::Accepted { id: word("document_id"), action: word("action") });
+        return Ok(Sent::Accepted {
+            id: word("document_id"),
+            action: word("action"),
+        });
     }
     match answer["code"].as_str() {
-        Some("too_large" | "unreadable" | "invalid_argument") => {
-            Ok(Sent::Skipped(answer["error"].as_str().unwrap_or_default().to_owned()))
-        }
+        Some("too_large" | "unreadable" | "invalid_argument") => Ok(Sent::Skipped(
+            answer["error"].as_str().unwrap_or_default().to_owned(),
+        )),
         _ => Err(Failure::refused(answer)),
     }
 }
@@ -192,7 +246,10 @@ fn read(file: &Path, key: &str) -> Result<Bytes, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let mut open = std::fs::File::open(file).map_err(failed)?;
     let mut bytes = Vec::new();
-    Read::by_ref(&mut open).take(HEAD_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+    Read::by_ref(&mut open)
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
     }
@@ -212,12 +269,19 @@ async fn await_ready(
     while !waiting.is_empty() {
         let before = waiting.len();
         for _ in 0..before.min(ASKED_AT_ONCE) {
-            let Some((key, id)) = waiting.pop_front() else { break };
-            let document = house.json(Ask::get(format!("/kbs/{kb}/documents/{id}"))).await?;
+            let Some((key, id)) = waiting.pop_front() else {
+                break;
+            };
+            let document = house
+                .json(Ask::get(format!("/kbs/{kb}/documents/{id}")))
+                .await?;
             match document["state"].as_str() {
                 Some("ready") => bar.inc(1),
                 Some("failed") => {
-                    let why = document["failure"].as_str().unwrap_or("no reason given").to_owned();
+                    let why = document["failure"]
+                        .as_str()
+                        .unwrap_or("no reason given")
+                        .to_owned();
                     bar.println(format!("failed {key}: {why}"));
                     bar.inc(1);
                     tally.failed.push((key, why));
@@ -237,7 +301,9 @@ impl Tally {
         let ready = self.created + self.updated + self.unchanged - self.failed.len();
         if as_json {
             let named = |list: &[(String, String)]| -> Vec<Value> {
-                list.iter().map(|(file, reason)| json!({ "file": file, "reason": reason })).collect()
+                list.iter()
+                    .map(|(file, reason)| json!({ "file": file, "reason": reason }))
+                    .collect()
             };
             let answer = json!({
                 "created": self.created,

@@ -17,26 +17,42 @@ pub struct Failure {
 impl Failure {
     /// Wrong arguments or settings.
     pub fn wrong(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit: Code::InvalidArgument.exit(), body: None }
+        Self {
+            message: message.into(),
+            exit: Code::InvalidArgument.exit(),
+            body: None,
+        }
     }
 
     /// Something of this machine.
     pub fn local(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit: 1, body: None }
+        Self {
+            message: message.into(),
+            exit: 1,
+            body: None,
+        }
     }
 
     /// A server's refusal.
     pub fn refused(body: Value) -> Self {
         let named = body["code"].as_str().unwrap_or_default();
         let code = Code::ALL.iter().find(|code| code.name() == named);
-        let message = body["error"].as_str().unwrap_or("the server refused without a sentence");
-        Self { message: message.to_owned(), exit: code.map_or(1, |code| code.exit()), body: Some(body) }
+        let message = body["error"]
+            .as_str()
+            .unwrap_or("the server refused without a sentence");
+        Self {
+            message: message.to_owned(),
+            exit: code.map_or(1, |code| code.exit()),
+            body: Some(body),
+        }
     }
 
     /// Prints it to standard error and gives the exit code.
     pub fn report(self, as_json: bool) -> ExitCode {
         if as_json {
-            let body = self.body.unwrap_or_else(|| json!({ "error": self.message }));
+            let body = self
+                .body
+                .unwrap_or_else(|| json!({ "error": self.message }));
             let _ = writeln!(std::io::stderr(), "{body}");
         } else {
             let _ = writeln!(std::io::stderr(), "quipu: {}", self.message);
@@ -48,7 +64,11 @@ impl Failure {
 impl From<model::Error> for Failure {
     fn from(error: model::Error) -> Self {
         let exit = error.code.exit();
-        Self { message: kernel::job::describe(&error), exit, body: None }
+        Self {
+            message: kernel::job::describe(&error),
+            exit,
+            body: None,
+        }
     }
 }
 

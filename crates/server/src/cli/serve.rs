@@ -31,14 +31,34 @@ pub fn command() -> Command {
              link by which to choose a password. SIGTERM or Ctrl-C ends it after the requests in \
              flight; a second one at once.",
         )
-        .arg(flag("listen", "ADDR", "Address and port [env: QUIPU_LISTEN] [default: 127.0.0.1:7341]"))
-        .arg(flag("public-url", "URL", "The address by which others reach it [env: QUIPU_PUBLIC_URL]"))
-        .arg(flag("metrics-listen", "ADDR", "Serve metrics on this address [env: QUIPU_METRICS_LISTEN]"))
-        .arg(flag("demo", "DIR", "On the first start, make a base \"Demo\" of the documents in DIR, and a token"))
+        .arg(flag(
+            "listen",
+            "ADDR",
+            "Address and port [env: QUIPU_LISTEN] [default: 127.0.0.1:7341]",
+        ))
+        .arg(flag(
+            "public-url",
+            "URL",
+            "The address by which others reach it [env: QUIPU_PUBLIC_URL]",
+        ))
+        .arg(flag(
+            "metrics-listen",
+            "ADDR",
+            "Serve metrics on this address [env: QUIPU_METRICS_LISTEN]",
+        ))
+        .arg(flag(
+            "demo",
+            "DIR",
+            "On the first start, make a base \"Demo\" of the documents in DIR, and a token",
+        ))
 }
 
 /// Runs the verb until the end is asked for.
-pub async fn run(registry: Registry, settings: Settings, matches: &ArgMatches) -> Result<(), Failure> {
+pub async fn run(
+    registry: Registry,
+    settings: Settings,
+    matches: &ArgMatches,
+) -> Result<(), Failure> {
     telemetry::start_log(&settings).map_err(Failure::wrong)?;
     let metrics = telemetry::start_metrics().map_err(Failure::local)?;
     let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
@@ -46,11 +66,14 @@ pub async fn run(registry: Registry, settings: Settings, matches: &ArgMatches) -
     app::begin(&core, &settings).await?;
     let started = accounts::start::start(&core).await?;
     let (end, ended) = watch::channel(false);
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .map_err(|error| Failure::local(format!("cannot listen on {}: {error}", settings.listen)))?;
-    let socket = listen::bind_socket(&folder::socket(&settings.data))
-        .map_err(|error| Failure::local(format!("cannot open the socket in the data folder: {error}")))?;
+    let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
+        Failure::local(format!("cannot listen on {}: {error}", settings.listen))
+    })?;
+    let socket = listen::bind_socket(&folder::socket(&settings.data)).map_err(|error| {
+        Failure::local(format!(
+            "cannot open the socket in the data folder: {error}"
+        ))
+    })?;
     if let Some(at) = settings.metrics_listen {
         telemetry::serve_metrics(at, metrics, ended.clone())
             .await
@@ -85,29 +108,41 @@ async fn announce(app: &App, set_up_secret: Option<&str>) {
         None => "words only (no embedding model; `quipu models install` fetches one)",
     };
     println!("Quipu {} serves {url}", env!("CARGO_PKG_VERSION"));
-    println!("  data    {} ({})", settings.data.display(), app.core.db.engine_name());
+    println!(
+        "  data    {} ({})",
+        settings.data.display(),
+        app.core.db.engine_name()
+    );
     println!("  search  {search}");
     if let Some(secret) = set_up_secret {
         println!("  set up  {url}/setup?secret={secret}  (works once, for 15 minutes)");
     }
 }
 
-async fn show_demo(app: &Arc<App>, router: &Router, samples: &Path, is_first: bool) -> Result<(), Failure> {
+async fn show_demo(
+    app: &Arc<App>,
+    router: &Router,
+    samples: &Path,
+    is_first: bool,
+) -> Result<(), Failure> {
     if is_first {
         let demo = demo::make(router, samples).await.map_err(Failure::local)?;
         println!("{}", demo::introduction(&app.settings.public_url, &demo));
     } else if let Some(kb) = demo::find(router).await {
         println!("  Demo    {}/api/v1/kbs/{kb}/mcp", app.settings.public_url);
-        println!("  The first start showed a token; `quipu token create --name NAME` makes another.");
+        println!(
+            "  The first start showed a token; `quipu token create --name NAME` makes another."
+        );
     }
     Ok(())
 }
 
 /// Resolves at the first SIGTERM or Ctrl-C; a second one ends the process at once.
 async fn asked_to_end() {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {

@@ -31,43 +31,72 @@ pub fn add_to(root: Command, registry: &Registry) -> Command {
     let mut groups: BTreeMap<&'static str, Vec<Command>> = BTreeMap::new();
     let mut root = root;
     for registered in registry.iter() {
-        let Some(cli) = registered.entry.spec.cli else { continue };
+        let Some(cli) = registered.entry.spec.cli else {
+            continue;
+        };
         match cli.verb.split_once(' ') {
-            Some((group, word)) => groups.entry(group).or_default().push(verb(word, registered)),
+            Some((group, word)) => groups
+                .entry(group)
+                .or_default()
+                .push(verb(word, registered)),
             None => root = root.subcommand(verb(cli.verb, registered)),
         }
     }
     for (group, verbs) in groups {
-        let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
-        let command = Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true);
+        let about = GROUPS
+            .iter()
+            .find(|(name, _)| *name == group)
+            .map_or("", |(_, about)| about);
+        let command = Command::new(group)
+            .about(about)
+            .subcommand_required(true)
+            .arg_required_else_help(true);
         root = root.subcommand(command.subcommands(verbs));
     }
     root
 }
 
 fn verb(word: &'static str, registered: &Registered) -> Command {
-    let summary = registered.description.lines().next().unwrap_or_default().to_owned();
-    let mut command = Command::new(word).about(summary).long_about(registered.description.clone());
-    let positional = registered.entry.spec.cli.map_or(&[][..], |cli| cli.positional);
+    let summary = registered
+        .description
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let mut command = Command::new(word)
+        .about(summary)
+        .long_about(registered.description.clone());
+    let positional = registered
+        .entry
+        .spec
+        .cli
+        .map_or(&[][..], |cli| cli.positional);
     for argument in registered.table.iter() {
         let place = positional.iter().position(|name| *name == argument.name);
         command = command.arg(arg(argument, place));
     }
     if registered.entry.target == TargetKind::Base {
         let base = Arg::new("base").long("base").value_name("BASE");
-        command = command.arg(base.help("The base: its name, slug or id; the only one there is if absent"));
+        command = command
+            .arg(base.help("The base: its name, slug or id; the only one there is if absent"));
     }
     command
 }
 
 fn arg(argument: &Argument, place: Option<usize>) -> Arg {
     let is_bases = argument.name == BASES;
-    let name = if is_bases { "base".to_owned() } else { argument.name.clone() };
+    let name = if is_bases {
+        "base".to_owned()
+    } else {
+        argument.name.clone()
+    };
     let mut help = argument.description.clone();
     if is_bases {
         help.push_str(" Name, slug or id; may be repeated.");
     }
-    let mut arg = Arg::new(name.clone()).help(help).value_name(name.to_uppercase());
+    let mut arg = Arg::new(name.clone())
+        .help(help)
+        .value_name(name.to_uppercase());
     arg = match place {
         Some(place) => arg.index(place + 1).required(argument.required),
         None => arg.long(name.replace('_', "-")).required(argument.required),
@@ -86,20 +115,19 @@ fn arg(argument: &Argument, place: Option<usize>) -> Arg {
 /// Runs the verb that was given.
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let (words, own) = verb_of(matches);
-    let known = registry.iter().find(|one| one.entry.spec.cli.is_some_and(|cli| cli.verb == words));
-    let Some(registered) = known else { return Err(Failure::wrong(format!("`{words}` is no verb"))) };
-    let name = registered.entry.spec.name;
+    let known = registry
+        .iter()
+        .find(|one| one.entry.spec.cli.is_some_and(|cli| cli.verb == words));
+    let Some(registered) = known else {
+        return Err(Failure::wrong(format!("`{words}` is no verb")));
+    };
     let given = given(registered, own)?;
     // The house takes the registry, so what is needed of it is looked up again there.
     let plan = Plan::of(registered, given);
     let house = House::open(registry, own).await?;
     let outcome = plan.ask(&house, own).await;
     house.close().await;
-    let answer = outcome.map_err(|failure| {
-        tracing::debug!(operation = name, "refused");
-        failure
-    })?;
-    output::print(&answer);
+    output::print(&outcome?);
     Ok(())
 }
 
@@ -117,18 +145,27 @@ fn verb_of(matches: &ArgMatches) -> (String, &ArgMatches) {
 fn given(registered: &Registered, matches: &ArgMatches) -> Result<Map<String, Value>, Failure> {
     let mut given = Map::new();
     for argument in registered.table.iter() {
-        let name = if argument.name == BASES { "base" } else { argument.name.as_str() };
+        let name = if argument.name == BASES {
+            "base"
+        } else {
+            argument.name.as_str()
+        };
         let is_flag = argument.shape == Shape::Boolean
-            && matches.try_get_one::<bool>(name).is_ok_and(|found| found.is_some());
+            && matches
+                .try_get_one::<bool>(name)
+                .is_ok_and(|found| found.is_some());
         if is_flag {
             if matches.get_flag(name) {
                 given.insert(argument.name.clone(), Value::Bool(true));
             }
             continue;
         }
-        let Some(values) = matches.get_many::<String>(name) else { continue };
-        let mut values: Vec<Value> =
-            values.map(|value| read_dash(value).map(Value::String)).collect::<Result<_, _>>()?;
+        let Some(values) = matches.get_many::<String>(name) else {
+            continue;
+        };
+        let mut values: Vec<Value> = values
+            .map(|value| read_dash(value).map(Value::String))
+            .collect::<Result<_, _>>()?;
         let value = match argument.shape {
             Shape::List => Value::Array(values),
             _ => values.pop().unwrap_or_default(),
@@ -162,7 +199,10 @@ impl Plan {
         let spec = &registered.entry.spec;
         let (method, path) = spec.route.expect("an operation with a verb has a route");
         Self {
-            method: method.name().parse().expect("the names of methods are HTTP's"),
+            method: method
+                .name()
+                .parse()
+                .expect("the names of methods are HTTP's"),
             path,
             reads: spec.effect == Effect::Read || method == kernel::Method::Delete,
             is_about_base: registered.entry.target == TargetKind::Base,
@@ -194,16 +234,29 @@ impl Plan {
             path.push_str(&query_of(&self.given));
             None
         } else {
-            Some((Bytes::from(Value::Object(self.given).to_string()), "application/json"))
+            Some((
+                Bytes::from(Value::Object(self.given).to_string()),
+                "application/json",
+            ))
         };
         let text = !matches.get_flag("json");
-        let (status, answer) = house.send(Ask { method: self.method, path, body, text }).await?;
+        let (status, answer) = house
+            .send(Ask {
+                method: self.method,
+                path,
+                body,
+                text,
+            })
+            .await?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         if status.is_success() {
             return Ok(answer);
         }
         let body = serde_json::from_str(&answer);
-        Err(body.map_or_else(|_| Failure::local(format!("the server answered {status}")), Failure::refused))
+        Err(body.map_or_else(
+            |_| Failure::local(format!("the server answered {status}")),
+            Failure::refused,
+        ))
     }
 }
 
@@ -215,7 +268,9 @@ fn query_of(given: &Map<String, Value>) -> String {
             one => vec![one.clone()],
         };
         for value in values {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             let sign = if query.is_empty() { '?' } else { '&' };
             query.push_str(&format!("{sign}{}={}", encoded(name), encoded(&text)));
         }

@@ -30,16 +30,26 @@ impl Names {
     /// Loopback always; the public address, what the settings add, and the address listened on.
     pub fn of(settings: &Settings) -> Self {
         let public: Option<Uri> = settings.public_url.parse().ok();
-        let public_host = public.as_ref().and_then(|uri| uri.host()).map(str::to_ascii_lowercase);
-        let mut hosts: Vec<String> =
-            settings.allowed_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let public_host = public
+            .as_ref()
+            .and_then(|uri| uri.host())
+            .map(str::to_ascii_lowercase);
+        let mut hosts: Vec<String> = settings
+            .allowed_hosts
+            .iter()
+            .map(|host| host.to_ascii_lowercase())
+            .collect();
         hosts.extend(public_host);
         if !settings.listen.ip().is_unspecified() {
             hosts.push(settings.listen.ip().to_string());
         }
         let mut origins = settings.allowed_origins.clone();
         origins.extend(public.as_ref().and_then(origin_of));
-        Self { hosts, origins, loopback_origins: settings.listen.ip().is_loopback() }
+        Self {
+            hosts,
+            origins,
+            loopback_origins: settings.listen.ip().is_loopback(),
+        }
     }
 
     /// Whether a request to this host is meant for us.
@@ -50,7 +60,11 @@ impl Names {
 
     /// Whether a page of this origin may call.
     pub fn serve_origin(&self, origin: &str) -> bool {
-        if self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
+        if self
+            .origins
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(origin))
+        {
             return true;
         }
         let uri: Option<Uri> = origin.parse().ok();
@@ -73,7 +87,8 @@ fn without_port(host: &str) -> &str {
 
 fn is_loopback(name: &str) -> bool {
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Refuses requests that are not meant for us, before anything reads them.
@@ -86,7 +101,9 @@ pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) ->
         Err(error) => return reply::refusal(&error, request_id(&request)),
     };
     let preflight = request.method() == Method::OPTIONS
-        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        && request
+            .headers()
+            .contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match &origin {
         Some(_) if preflight => StatusCode::NO_CONTENT.into_response(),
         _ => next.run(request).await,
@@ -100,10 +117,15 @@ pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) ->
 /// The page's origin, if the request is a page's.
 fn judge(names: &Names, headers: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
     let refused = |sentence: String| Err(Error::new(Code::Forbidden, sentence));
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     if !names.serve_host(host) {
         let shown: String = host.chars().take(80).collect();
-        return refused(format!("this server does not answer to the host `{shown}`; `allowed_hosts` adds one"));
+        return refused(format!(
+            "this server does not answer to the host `{shown}`; `allowed_hosts` adds one"
+        ));
     }
     match headers.get(ORIGIN) {
         None => Ok(None),
@@ -111,8 +133,13 @@ fn judge(names: &Names, headers: &HeaderMap) -> Result<Option<HeaderValue>, Erro
             Ok(Some(origin.clone()))
         }
         Some(origin) => {
-            let shown: String = String::from_utf8_lossy(origin.as_bytes()).chars().take(80).collect();
-            refused(format!("pages of `{shown}` may not call this server; `allowed_origins` lets them"))
+            let shown: String = String::from_utf8_lossy(origin.as_bytes())
+                .chars()
+                .take(80)
+                .collect();
+            refused(format!(
+                "pages of `{shown}` may not call this server; `allowed_origins` lets them"
+            ))
         }
     }
 }
@@ -122,7 +149,10 @@ fn allow_page(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("Origin"));
     for (name, value) in [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
+        (
+            ACCESS_CONTROL_ALLOW_METHODS,
+            "GET, POST, PUT, PATCH, DELETE",
+        ),
         (
             ACCESS_CONTROL_ALLOW_HEADERS,
             "Authorization, Content-Type, Idempotency-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
@@ -152,10 +182,22 @@ mod tests {
     #[test]
     fn only_our_names_and_loopback_are_served() {
         let names = names();
-        for host in ["localhost", "LOCALHOST:7341", "127.0.0.1:80", "[::1]:7341", "quipu.example.org"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:7341",
+            "127.0.0.1:80",
+            "[::1]:7341",
+            "quipu.example.org",
+        ] {
             assert!(names.serve_host(host), "{host}");
         }
-        for host in ["", "evil.example.com", "quipu.example.org.evil.com", "localhost.evil.com", "10.0.0.1"] {
+        for host in [
+            "",
+            "evil.example.com",
+            "quipu.example.org.evil.com",
+            "localhost.evil.com",
+            "10.0.0.1",
+        ] {
             assert!(!names.serve_host(host), "{host}");
         }
     }
@@ -163,10 +205,19 @@ mod tests {
     #[test]
     fn only_our_origin_and_local_pages_may_call() {
         let names = names();
-        for origin in ["https://quipu.example.org", "http://localhost:6274", "http://127.0.0.1"] {
+        for origin in [
+            "https://quipu.example.org",
+            "http://localhost:6274",
+            "http://127.0.0.1",
+        ] {
             assert!(names.serve_origin(origin), "{origin}");
         }
-        for origin in ["null", "https://evil.example.com", "http://quipu.example.org", "http://localhost.evil.com"] {
+        for origin in [
+            "null",
+            "https://evil.example.com",
+            "http://quipu.example.org",
+            "http://localhost.evil.com",
+        ] {
             assert!(!names.serve_origin(origin), "{origin}");
         }
     }

@@ -74,13 +74,20 @@ pub async fn serve_socket(listener: UnixListener, router: Router, end: watch::Re
 }
 
 async fn drain(graceful: GracefulShutdown) {
-    if tokio::time::timeout(DRAIN_WITHIN, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(DRAIN_WITHIN, graceful.shutdown())
+        .await
+        .is_err()
+    {
         tracing::warn!("requests still in flight were cut off");
     }
 }
 
-fn serve_connection<S>(stream: S, router: Router, owner: Option<LocalOwner>, graceful: &GracefulShutdown)
-where
+fn serve_connection<S>(
+    stream: S,
+    router: Router,
+    owner: Option<LocalOwner>,
+    graceful: &GracefulShutdown,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request: http::Request<Incoming>| {
@@ -122,7 +129,9 @@ pub fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {
 pub async fn in_process(router: &Router, request: Request) -> axum::response::Response {
     let mut request = request;
     request.extensions_mut().insert(LocalOwner);
-    request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
+    request
+        .headers_mut()
+        .insert(HOST, HeaderValue::from_static("localhost"));
     match router.clone().oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},

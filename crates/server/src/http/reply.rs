@@ -26,7 +26,8 @@ pub fn refusal_body(error: &Error, request: RequestId) -> serde_json::Value {
 /// A refusal: status, sentence, code, request id; a cause of ours goes to the log, once, here.
 pub fn refusal(error: &Error, request: RequestId) -> Response {
     log_fault(error);
-    let status = StatusCode::from_u16(error.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status =
+        StatusCode::from_u16(error.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = bytes(status, JSON, refusal_body(error, request).to_string());
     let headers = response.headers_mut();
     if error.code == Code::Unauthenticated {
@@ -55,7 +56,9 @@ pub fn answer(answer: Answer, as_text: bool) -> Response {
     };
     if answer.replayed {
         let replayed = HeaderValue::from_static("true");
-        response.headers_mut().insert("idempotent-replayed", replayed);
+        response
+            .headers_mut()
+            .insert("idempotent-replayed", replayed);
     }
     response
 }
@@ -63,13 +66,18 @@ pub fn answer(answer: Answer, as_text: bool) -> Response {
 fn bytes(status: StatusCode, media_type: HeaderValue, body: impl Into<Body>) -> Response {
     let mut response = (status, body.into()).into_response();
     response.headers_mut().insert(CONTENT_TYPE, media_type);
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
 /// 405; the router adds `Allow`.
 pub async fn method_not_allowed(request: Request) -> Response {
-    let sentence = format!("{} is not served here; `Allow` says what is", request.method());
+    let sentence = format!(
+        "{} is not served here; `Allow` says what is",
+        request.method()
+    );
     let error = Error::invalid(sentence);
     let mut response = refusal(&error, super::request_id(&request));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -38,9 +38,13 @@ fn filter_of(method: Method) -> MethodFilter {
 pub fn routes(registry: &Registry) -> Router<Arc<App>> {
     let mut by_path: BTreeMap<&str, MethodRouter<Arc<App>>> = BTreeMap::new();
     for registered in registry.iter() {
-        let Some((method, path)) = registered.entry.spec.route else { continue };
+        let Some((method, path)) = registered.entry.spec.route else {
+            continue;
+        };
         let name = registered.entry.spec.name;
-        let handler = move |State(app): State<Arc<App>>, params: RawPathParams, request: Request| {
+        let handler = move |State(app): State<Arc<App>>,
+                            params: RawPathParams,
+                            request: Request| {
             async move { handle(&app, name, &params, request).await }
         };
         let methods = by_path.remove(path).unwrap_or_default();
@@ -48,13 +52,18 @@ pub fn routes(registry: &Registry) -> Router<Arc<App>> {
     }
     by_path
         .into_iter()
-        .fold(Router::new(), |router, (path, methods)| router.route(&format!("{PREFIX}{path}"), methods))
+        .fold(Router::new(), |router, (path, methods)| {
+            router.route(&format!("{PREFIX}{path}"), methods)
+        })
 }
 
 async fn handle(app: &Arc<App>, name: &str, params: &RawPathParams, request: Request) -> Response {
     let id = request_id(&request);
     let as_text = wants_text(request.headers());
-    let registered = app.registry.get(name).expect("the route was made from the registry");
+    let registered = app
+        .registry
+        .get(name)
+        .expect("the route was made from the registry");
     match serve(app, registered, params, request).await {
         Ok(answer) => reply::answer(answer, as_text),
         Err(error) => reply::refusal(&error, id),
@@ -62,8 +71,14 @@ async fn handle(app: &Arc<App>, name: &str, params: &RawPathParams, request: Req
 }
 
 fn wants_text(headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    accept.split(',').next().is_some_and(|first| first.trim().starts_with("text/plain"))
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
+    accept
+        .split(',')
+        .next()
+        .is_some_and(|first| first.trim().starts_with("text/plain"))
 }
 
 async fn serve(
@@ -77,18 +92,37 @@ async fn serve(
     let mut words = Words::default();
     words.take_query(&parts)?;
     let kb = words.take_path(params, registered.entry.target)?;
-    let key = parts.headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
-    let key = key.transpose().map_err(|_| Error::invalid("`Idempotency-Key` must be ASCII text"))?;
+    let key = parts
+        .headers
+        .get("idempotency-key")
+        .map(|key| key.to_str().map(str::to_owned));
+    let key = key
+        .transpose()
+        .map_err(|_| Error::invalid("`Idempotency-Key` must be ASCII text"))?;
     if registered.entry.spec.upload {
         refuse_larger(&parts.headers, app.settings.upload_bytes_max)?;
         let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
         let upload = take_file(&app.core, &parts.headers, body, &mut words).await?;
-        let carried = Carried { upload: Some(upload), key, answer_bytes_max: None };
+        let carried = Carried {
+            upload: Some(upload),
+            key,
+            answer_bytes_max: None,
+        };
         return gate::run(admitted, words.0, carried).await;
     }
-    words.take_json(&parts.headers, body, app.settings.body_bytes_max).await?;
+    words
+        .take_json(&parts.headers, body, app.settings.body_bytes_max)
+        .await?;
     let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
-    gate::run(admitted, words.0, Carried { key, ..Carried::default() }).await
+    gate::run(
+        admitted,
+        words.0,
+        Carried {
+            key,
+            ..Carried::default()
+        },
+    )
+    .await
 }
 
 /// Who calls: the data folder's owner, the owner of a token, or nobody where nobody is asked.
@@ -101,8 +135,15 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
         (false, false) => Some(signed_in(app, &parts.headers).await?),
     };
     let door = if local { Door::Local } else { Door::Rest };
-    let request = *parts.extensions.get().expect("the outermost layer gives every request an id");
-    Ok(Caller { principal, door, request })
+    let request = *parts
+        .extensions
+        .get()
+        .expect("the outermost layer gives every request an id");
+    Ok(Caller {
+        principal,
+        door,
+        request,
+    })
 }
 
 /// The owner of the token in the headers.
@@ -110,7 +151,9 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
 /// # Errors
 /// `unauthenticated` without one that is valid now.
 pub async fn signed_in(app: &App, headers: &HeaderMap) -> Result<kernel::Principal> {
-    let client = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let client = headers
+        .get(USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
     let token = bearer(headers).ok_or_else(gate::unauthenticated)?;
     accounts::sign_in::with_token(&app.core, token, client).await
 }
@@ -122,7 +165,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub fn refuse_larger(headers: &HeaderMap, bytes_max: u64) -> Result<()> {
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let length = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match length {
         Some(length) if length > bytes_max => Err(too_large(bytes_max)),
         _ => Ok(()),
@@ -136,8 +181,16 @@ pub fn too_large(bytes_max: u64) -> Error {
 
 /// The media type without its parameters, in lower case.
 fn media_type(headers: &HeaderMap) -> String {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
 }
 
 /// Arguments gathered from path, query and body.
@@ -171,11 +224,18 @@ impl Words {
     /// Takes the words of the path; the target's own id is told apart.
     ///
     /// An id in the path that cannot be one is as absent as one that is nobody's.
-    fn take_path(&mut self, params: &RawPathParams, target: TargetKind) -> Result<Result<Option<KbId>>> {
+    fn take_path(
+        &mut self,
+        params: &RawPathParams,
+        target: TargetKind,
+    ) -> Result<Result<Option<KbId>>> {
         let mut kb = Ok(None);
         for (name, value) in params {
             if target == TargetKind::Base && name == "kb_id" {
-                kb = value.parse().map(Some).map_err(|_| Error::not_found("no base with that id"));
+                kb = value
+                    .parse()
+                    .map(Some)
+                    .map_err(|_| Error::not_found("no base with that id"));
             } else {
                 self.add(name.to_owned(), Value::String(value.to_owned()))?;
             }
@@ -187,10 +247,12 @@ impl Words {
         refuse_larger(headers, bytes_max as u64)?;
         let read = Limited::new(body, bytes_max).collect().await;
         let bytes = read
-            .map_err(|error| match error.downcast_ref::<http_body_util::LengthLimitError>() {
-                Some(_) => too_large(bytes_max as u64),
-                None => Error::invalid("the body ended before its length"),
-            })?
+            .map_err(
+                |error| match error.downcast_ref::<http_body_util::LengthLimitError>() {
+                    Some(_) => too_large(bytes_max as u64),
+                    None => Error::invalid("the body ended before its length"),
+                },
+            )?
             .to_bytes();
         if bytes.is_empty() {
             return Ok(());
@@ -200,9 +262,12 @@ impl Words {
             let sentence = format!("the body must be `application/json`, not `{media_type}`");
             return Err(Error::new(Code::UnsupportedMedia, sentence));
         }
-        let fault = |fault: &dyn std::fmt::Display| Error::invalid(format!("the body is no JSON object: {fault}"));
+        let fault = |fault: &dyn std::fmt::Display| {
+            Error::invalid(format!("the body is no JSON object: {fault}"))
+        };
         let text = wire::rpc::read_text(&bytes).map_err(|refusal| fault(&refusal.message))?;
-        let body: Map<String, Value> = serde_json::from_str(text.get()).map_err(|error| fault(&error))?;
+        let body: Map<String, Value> =
+            serde_json::from_str(text.get()).map_err(|error| fault(&error))?;
         for (name, value) in body {
             self.add(name, value)?;
         }
@@ -214,14 +279,29 @@ impl Words {
 const FIELD_BYTES_MAX: u64 = 64 * 1024;
 
 /// The file of an upload: the part `file` of a form, or the whole body.
-async fn take_file(core: &Core, headers: &HeaderMap, body: Body, words: &mut Words) -> Result<Upload> {
+async fn take_file(
+    core: &Core,
+    headers: &HeaderMap,
+    body: Body,
+    words: &mut Words,
+) -> Result<Upload> {
     let bytes_max = core.limits.upload_bytes;
     if media_type(headers) != "multipart/form-data" {
-        let staged = core.blobs.put_staged(body.into_data_stream(), bytes_max).await?;
-        return Ok(Upload { staged, filename: None });
+        let staged = core
+            .blobs
+            .put_staged(body.into_data_stream(), bytes_max)
+            .await?;
+        return Ok(Upload {
+            staged,
+            filename: None,
+        });
     }
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let unreadable = |error: multer::Error| Error::invalid(format!("the form cannot be read: {error}"));
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let unreadable =
+        |error: multer::Error| Error::invalid(format!("the form cannot be read: {error}"));
     let boundary = multer::parse_boundary(content_type).map_err(unreadable)?;
     let mut form = multer::Multipart::new(body.into_data_stream(), boundary);
     let mut upload = None;
@@ -229,7 +309,9 @@ async fn take_file(core: &Core, headers: &HeaderMap, body: Body, words: &mut Wor
         let name = field.name().unwrap_or_default().to_owned();
         if name == "file" {
             if upload.is_some() {
-                return Err(Error::invalid("the form has two parts `file`; send one document a call"));
+                return Err(Error::invalid(
+                    "the form has two parts `file`; send one document a call",
+                ));
             }
             let filename = field.file_name().map(str::to_owned);
             let staged = core.blobs.put_staged(field, bytes_max).await?;
@@ -244,10 +326,16 @@ async fn take_file(core: &Core, headers: &HeaderMap, body: Body, words: &mut Wor
 
 async fn field_text(mut field: multer::Field<'_>, name: &str) -> Result<String> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| Error::invalid(error.to_string()))? {
+    while let Some(chunk) = field
+        .chunk()
+        .await
+        .map_err(|error| Error::invalid(error.to_string()))?
+    {
         bytes.extend_from_slice(&chunk);
         if bytes.len() as u64 > FIELD_BYTES_MAX {
-            return Err(Error::invalid(format!("`{name}` is longer than {FIELD_BYTES_MAX} bytes")));
+            return Err(Error::invalid(format!(
+                "`{name}` is longer than {FIELD_BYTES_MAX} bytes"
+            )));
         }
     }
     String::from_utf8(bytes).map_err(|_| Error::invalid(format!("`{name}` is no UTF-8 text")))

@@ -31,8 +31,14 @@ const FORM_BYTES_MAX: usize = 16 * 1024;
 async fn form(request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let secret = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "secret");
-    let secret = secret.map(|(_, secret)| secret.into_owned()).unwrap_or_default();
-    page(StatusCode::OK, FORM, &[("{{secret}}", &secret), ("{{fault}}", "")])
+    let secret = secret
+        .map(|(_, secret)| secret.into_owned())
+        .unwrap_or_default();
+    page(
+        StatusCode::OK,
+        FORM,
+        &[("{{secret}}", &secret), ("{{fault}}", "")],
+    )
 }
 
 async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -41,7 +47,11 @@ async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
         Ok(words) => words,
         Err(error) => return fault("", &error),
     };
-    let secret = words.get("secret").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let secret = words
+        .get("secret")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     match set_up(&app, words, id).await {
         Ok(email) => page(StatusCode::OK, DONE, &[("{{email}}", &email)]),
         Err(error) => fault(&secret, &error),
@@ -49,15 +59,32 @@ async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 async fn read_form(request: Request) -> Result<Map<String, Value>, Error> {
-    let body = Limited::new(request.into_body(), FORM_BYTES_MAX).collect().await;
-    let body = body.map_err(|_| Error::invalid("the form is too large"))?.to_bytes();
+    let body = Limited::new(request.into_body(), FORM_BYTES_MAX)
+        .collect()
+        .await;
+    let body = body
+        .map_err(|_| Error::invalid("the form is too large"))?
+        .to_bytes();
     let words = form_urlencoded::parse(&body);
-    Ok(words.map(|(name, value)| (name.into_owned(), Value::String(value.into_owned()))).collect())
+    Ok(words
+        .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
+        .collect())
 }
 
-async fn set_up(app: &Arc<App>, words: Map<String, Value>, request: RequestId) -> Result<String, Error> {
-    let registered = app.registry.get("set_up").expect("the operation is in the registry");
-    let caller = Caller { principal: None, door: Door::Rest, request };
+async fn set_up(
+    app: &Arc<App>,
+    words: Map<String, Value>,
+    request: RequestId,
+) -> Result<String, Error> {
+    let registered = app
+        .registry
+        .get("set_up")
+        .expect("the operation is in the registry");
+    let caller = Caller {
+        principal: None,
+        door: Door::Rest,
+        request,
+    };
     let admitted = gate::admit(&app.core, registered, caller, None).await?;
     let answer = gate::run(admitted, words, Carried::default()).await?;
     Ok(answer.json["email"].as_str().unwrap_or_default().to_owned())
@@ -67,7 +94,11 @@ fn fault(secret: &str, error: &Error) -> Response {
     super::reply::log_fault(error);
     let status = StatusCode::from_u16(error.code.http()).unwrap_or(StatusCode::BAD_REQUEST);
     let sentence = format!("<p role=\"alert\">{}</p>", escaped(&error.message));
-    page(status, &FORM.replace("{{fault}}", &sentence), &[("{{secret}}", secret)])
+    page(
+        status,
+        &FORM.replace("{{fault}}", &sentence),
+        &[("{{secret}}", secret)],
+    )
 }
 
 fn page(status: StatusCode, template: &str, values: &[(&str, &str)]) -> Response {
@@ -83,11 +114,16 @@ fn page(status: StatusCode, template: &str, values: &[(&str, &str)]) -> Response
         (REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     response
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }

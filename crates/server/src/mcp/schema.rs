@@ -39,7 +39,9 @@ fn visit(value: &mut Value, change: &impl Fn(&mut serde_json::Map<String, Value>
     match value {
         Value::Object(members) => {
             change(members);
-            members.values_mut().for_each(|member| visit(member, change));
+            members
+                .values_mut()
+                .for_each(|member| visit(member, change));
         }
         Value::Array(list) => list.iter_mut().for_each(|one| visit(one, change)),
         _ => {}
@@ -52,7 +54,11 @@ fn drop_noise(members: &mut serde_json::Map<String, Value>) {
     if members.get("title").is_some_and(Value::is_string) {
         members.remove("title");
     }
-    if members.get("format").and_then(Value::as_str).is_some_and(|format| format != "uuid") {
+    if members
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|format| format != "uuid")
+    {
         members.remove("format");
     }
 }
@@ -67,7 +73,9 @@ fn drop_null(property: &mut Value) {
     if let Some(Value::Array(words)) = property.get_mut("enum") {
         words.retain(|word| !word.is_null());
     }
-    let Some(choices) = property.get("anyOf").and_then(Value::as_array) else { return };
+    let Some(choices) = property.get("anyOf").and_then(Value::as_array) else {
+        return;
+    };
     let real: Vec<&Value> = choices.iter().filter(|one| one["type"] != "null").collect();
     if let [Value::Object(only)] = real.as_slice() {
         let mut merged = only.clone();
@@ -77,6 +85,8 @@ fn drop_null(property: &mut Value) {
         *property = Value::Object(merged);
     }
     if property.get("default").is_some_and(Value::is_null) {
-        property.as_object_mut().map(|members| members.remove("default"));
+        property
+            .as_object_mut()
+            .map(|members| members.remove("default"));
     }
 }

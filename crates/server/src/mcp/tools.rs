@@ -14,8 +14,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// The catalogue of a door.
     pub fn of(registry: &Registry, door: Door) -> Self {
-        let served = registry.iter().filter(|one| one.entry.spec.tool_doors.contains(&door));
-        Self { tools: served.map(|one| (one.entry.spec.name, tool(one))).collect() }
+        let served = registry
+            .iter()
+            .filter(|one| one.entry.spec.tool_doors.contains(&door));
+        Self {
+            tools: served.map(|one| (one.entry.spec.name, tool(one))).collect(),
+        }
     }
 
     /// Names of the tools, in order.
@@ -25,7 +29,11 @@ impl Catalogue {
 
     /// The tools whose place is in `seen` (bit 0 is the first), as one JSON array.
     pub fn list(&self, seen: u128) -> Box<RawValue> {
-        let seen = self.tools.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1);
+        let seen = self
+            .tools
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| seen >> place & 1 == 1);
         let list: Vec<&Value> = seen.map(|(_, (_, tool))| tool).collect();
         to_raw_value(&list).expect("values always serialize")
     }

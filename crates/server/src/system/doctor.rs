@@ -45,7 +45,11 @@ impl Reply for Findings {
 }
 
 fn finding(about: &str, right: bool, sentence: impl Into<String>) -> Finding {
-    Finding { about: about.to_owned(), right, sentence: sentence.into() }
+    Finding {
+        about: about.to_owned(),
+        right,
+        sentence: sentence.into(),
+    }
 }
 
 impl Operation for Doctor {
@@ -53,7 +57,7 @@ impl Operation for Doctor {
     type Output = Findings;
     const SPEC: Spec = Spec::read("doctor", "Look the deployment over")
         .system_admin()
-        .deadline(Duration::from_secs(300))
+        .deadline(Duration::from_mins(5))
         .route(Method::Get, "/doctor")
         .cli("doctor", &[]);
 
@@ -62,7 +66,10 @@ impl Operation for Doctor {
         findings.extend(activity(cx).await?);
         findings.push(queue(cx).await?);
         findings.push(model(cx).await);
-        Ok(Findings { healthy: findings.iter().all(|one| one.right), findings })
+        Ok(Findings {
+            healthy: findings.iter().all(|one| one.right),
+            findings,
+        })
     }
 }
 
@@ -70,8 +77,16 @@ async fn database(cx: &Cx<'_, Tenant>) -> Result<Finding> {
     let faults = cx.db.check().await?;
     let engine = cx.db.engine_name();
     Ok(match faults.as_slice() {
-        [] => finding("database", true, format!("{engine} finds no fault in its files")),
-        faults => finding("database", false, format!("{engine} finds: {}", faults.join("; "))),
+        [] => finding(
+            "database",
+            true,
+            format!("{engine} finds no fault in its files"),
+        ),
+        faults => finding(
+            "database",
+            false,
+            format!("{engine} finds: {}", faults.join("; ")),
+        ),
     })
 }
 
@@ -79,12 +94,17 @@ async fn activity(cx: &Cx<'_, Tenant>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for tenant in tenants::list(&mut cx.db.read_directory().await?).await? {
         let chain = audit::verify(&mut cx.db.read(tenant.id).await?).await?;
-        let sealed = format!("{} rows of `{}` are sealed, {} wait for their seal", chain.sealed, tenant.slug, chain.unsealed);
+        let sealed = format!(
+            "{} rows of `{}` are sealed, {} wait for their seal",
+            chain.sealed, tenant.slug, chain.unsealed
+        );
         findings.push(match chain.broken {
             None => finding("activity", true, format!("the chain holds: {sealed}")),
-            Some((number, why)) => {
-                finding("activity", false, format!("the chain breaks at row {number}: {why}; {sealed}"))
-            }
+            Some((number, why)) => finding(
+                "activity",
+                false,
+                format!("the chain breaks at row {number}: {why}; {sealed}"),
+            ),
         });
     }
     Ok(findings)
@@ -93,16 +113,35 @@ async fn activity(cx: &Cx<'_, Tenant>) -> Result<Vec<Finding>> {
 async fn queue(cx: &Cx<'_, Tenant>) -> Result<Finding> {
     let counts = jobs::counts(&mut cx.db.read_directory().await?).await?;
     let in_state = |state: JobState| -> u64 {
-        counts.iter().filter(|count| count.state == state).map(|count| count.jobs).sum()
+        counts
+            .iter()
+            .filter(|count| count.state == state)
+            .map(|count| count.jobs)
+            .sum()
     };
-    let (waiting, running, failed) =
-        (in_state(JobState::Waiting), in_state(JobState::Running), in_state(JobState::Failed));
-    Ok(finding("queue", true, format!("{waiting} jobs wait, {running} run, {failed} have failed")))
+    let (waiting, running, failed) = (
+        in_state(JobState::Waiting),
+        in_state(JobState::Running),
+        in_state(JobState::Failed),
+    );
+    Ok(finding(
+        "queue",
+        true,
+        format!("{waiting} jobs wait, {running} run, {failed} have failed"),
+    ))
 }
 
 async fn model(cx: &Cx<'_, Tenant>) -> Finding {
     match cx.embedder().await {
-        Some(embedder) => finding("model", true, format!("`{}` is loaded", embedder.model_tag())),
-        None => finding("model", true, "none; search goes by words only (`quipu models install` fetches one)"),
+        Some(embedder) => finding(
+            "model",
+            true,
+            format!("`{}` is loaded", embedder.model_tag()),
+        ),
+        None => finding(
+            "model",
+            true,
+            "none; search goes by words only (`quipu models install` fetches one)",
+        ),
     }
 }

@@ -18,15 +18,24 @@ pub struct ModelState {
 
 impl Reply for ModelState {
     fn text(&self) -> String {
-        let in_use = self.model.as_deref().unwrap_or("none: search goes by words only");
+        let in_use = self
+            .model
+            .as_deref()
+            .unwrap_or("none: search goes by words only");
         format!("{}\nin use: {in_use}\n", self.installed)
     }
 }
 
 /// The state as it is now.
 pub(super) async fn state(cx: &Cx<'_, Tenant>) -> ModelState {
-    let model = cx.embedder().await.map(|embedder| embedder.model_tag().to_owned());
-    ModelState { model, installed: providers::models::status(&cx.models).sentence() }
+    let model = cx
+        .embedder()
+        .await
+        .map(|embedder| embedder.model_tag().to_owned());
+    ModelState {
+        model,
+        installed: providers::models::status(&cx.models).sentence(),
+    }
 }
 
 impl Operation for ModelStatus {

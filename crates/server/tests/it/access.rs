@@ -9,14 +9,25 @@ use serde_json::{Value, json};
 use crate::house::{House, on_both_engines, reason};
 
 /// Who asks: in a base, or of the deployment.
-const STANDINGS: &[&str] = &["stranger", "viewer", "editor", "admin", "owner", "system_admin"];
+const STANDINGS: &[&str] = &[
+    "stranger",
+    "viewer",
+    "editor",
+    "admin",
+    "owner",
+    "system_admin",
+];
 const SCOPES: &[&str] = &["read", "write", "capture"];
 const KINDS: &[&str] = &["open", "restricted"];
 
 /// What the documents say should happen, said again without looking at the gate.
 fn expected(registered: &Registered, standing: &str, scope: &str, kind: &str) -> u16 {
     let spec = &registered.entry.spec;
-    let rank = |role: &str| ["viewer", "editor", "admin", "owner"].iter().position(|known| *known == role);
+    let rank = |role: &str| {
+        ["viewer", "editor", "admin", "owner"]
+            .iter()
+            .position(|known| *known == role)
+    };
     let role = match (standing, kind) {
         ("system_admin", _) => rank("owner"),
         ("stranger", "open") => rank("viewer"),
@@ -47,12 +58,17 @@ fn path_of(registered: &Registered, kb: &str) -> Option<(Method, String)> {
         .replace("{document_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90")
         .replace("{token_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90");
     // An argument that nobody has stops the call right behind the gate.
-    Some((method.name().parse().unwrap(), format!("/api/v1{path}?stop_here=1")))
+    Some((
+        method.name().parse().unwrap(),
+        format!("/api/v1{path}?stop_here=1"),
+    ))
 }
 
 /// The status of the gate: what passes it is stopped by the unknown argument.
 fn seen(status: u16, body: &Value) -> u16 {
-    let stopped = body["error"].as_str().is_some_and(|error| error.contains("`stop_here`"));
+    let stopped = body["error"]
+        .as_str()
+        .is_some_and(|error| error.contains("`stop_here`"));
     if stopped { 200 } else { status }
 }
 
@@ -88,12 +104,20 @@ fn every_operation_lets_in_exactly_whom_the_table_says() {
                     {
                         let answer = house.call(token, method, &path, Value::Null).await;
                         let got = seen(answer.status, &answer.json());
-                        assert_eq!(got, wanted, "{name} as {standing} with {scope} in an {kind} base over REST: {}", reason(answer.status));
+                        assert_eq!(
+                            got,
+                            wanted,
+                            "{name} as {standing} with {scope} in an {kind} base over REST: {}",
+                            reason(answer.status)
+                        );
                         cells += 1;
                     }
                     if registered.entry.spec.tool_doors.contains(&Door::Base) {
                         let got = over_mcp(&house, token, &kb, name).await;
-                        assert_eq!(got, wanted, "{name} as {standing} with {scope} in an {kind} base over MCP");
+                        assert_eq!(
+                            got, wanted,
+                            "{name} as {standing} with {scope} in an {kind} base over MCP"
+                        );
                         cells += 1;
                     }
                 }
@@ -108,10 +132,18 @@ async fn over_mcp(house: &House, token: &str, kb: &str, name: &str) -> u16 {
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": name, "arguments": { "stop_here": 1 } },
     });
-    let answer = house.post(token, &format!("/api/v1/kbs/{kb}/mcp"), message).await;
+    let answer = house
+        .post(token, &format!("/api/v1/kbs/{kb}/mcp"), message)
+        .await;
     let body = answer.json();
-    let text = body["result"]["content"][0]["text"].as_str().unwrap_or_default();
-    match (answer.status, text.contains("`stop_here`"), body["result"]["isError"] == true) {
+    let text = body["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default();
+    match (
+        answer.status,
+        text.contains("`stop_here`"),
+        body["result"]["isError"] == true,
+    ) {
         (200, true, _) => 200,
         (200, false, true) => 403,
         (status, _, _) => status,
@@ -121,18 +153,47 @@ async fn over_mcp(house: &House, token: &str, kb: &str, name: &str) -> u16 {
 #[test]
 fn a_token_reaches_only_the_bases_it_names() {
     on_both_engines(async |house| {
-        let (inside, outside) = (house.base("Inside", "open").await, house.base("Outside", "open").await);
+        let (inside, outside) = (
+            house.base("Inside", "open").await,
+            house.base("Outside", "open").await,
+        );
         let body = json!({ "name": "narrow", "scope": "write", "kb_ids": [inside] });
-        let made = house.local(Method::POST, "/api/v1/me/tokens", body).await.ok();
+        let made = house
+            .local(Method::POST, "/api/v1/me/tokens", body)
+            .await
+            .ok();
         let token = made["token"].as_str().unwrap();
 
-        assert_eq!(house.get(token, &format!("/api/v1/kbs/{inside}/documents")).await.status, 200);
-        assert_eq!(house.get(token, &format!("/api/v1/kbs/{outside}/documents")).await.status, 404);
+        assert_eq!(
+            house
+                .get(token, &format!("/api/v1/kbs/{inside}/documents"))
+                .await
+                .status,
+            200
+        );
+        assert_eq!(
+            house
+                .get(token, &format!("/api/v1/kbs/{outside}/documents"))
+                .await
+                .status,
+            404
+        );
         let listed = house.get(token, "/api/v1/kbs").await.ok();
         assert_eq!(listed["kbs"].as_array().unwrap().len(), 1);
-        let wider = house.post(token, "/api/v1/me/tokens", json!({ "name": "wider", "scope": "read" })).await;
-        assert_eq!((wider.status, wider.json()["code"].clone()), (403, json!("insufficient_scope")));
-        let made = house.post(token, "/api/v1/kbs", json!({ "name": "New" })).await;
+        let wider = house
+            .post(
+                token,
+                "/api/v1/me/tokens",
+                json!({ "name": "wider", "scope": "read" }),
+            )
+            .await;
+        assert_eq!(
+            (wider.status, wider.json()["code"].clone()),
+            (403, json!("insufficient_scope"))
+        );
+        let made = house
+            .post(token, "/api/v1/kbs", json!({ "name": "New" }))
+            .await;
         assert_eq!(made.status, 403);
     });
 }
@@ -143,31 +204,66 @@ fn foreign_deleted_hidden_and_made_up_ids_cannot_be_told_apart() {
         let token = house.person("reader@example.org", "read").await;
         let kb = house.base("Mine", "open").await;
         let hidden_base = house.base("Theirs", "restricted").await;
-        let foreign = house.document(&hidden_base, "foreign.md", "the foreign text").await;
-        let hidden = house.document_for(&kb, "hidden.md", "the hidden text", "admin").await;
+        let foreign = house
+            .document(&hidden_base, "foreign.md", "the foreign text")
+            .await;
+        let hidden = house
+            .document_for(&kb, "hidden.md", "the hidden text", "admin")
+            .await;
         let deleted = house.document(&kb, "deleted.md", "the deleted text").await;
-        house.local(Method::DELETE, &format!("/api/v1/kbs/{kb}/documents/{deleted}"), Value::Null).await.ok();
+        house
+            .local(
+                Method::DELETE,
+                &format!("/api/v1/kbs/{kb}/documents/{deleted}"),
+                Value::Null,
+            )
+            .await
+            .ok();
         house.work().await;
         let made_up = "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90".to_owned();
 
         let mut answers = Vec::new();
         for id in [&foreign, &hidden, &deleted, &made_up] {
             let recording = house.app.core.db.record_statements();
-            let rest = house.get(&token, &format!("/api/v1/kbs/{kb}/documents/{id}/text")).await;
-            let tool = house.tool(&token, &kb, "get_document", json!({ "document_id": id })).await;
-            answers.push((rest.status, rest.without_request_id(), tool, recording.statements()));
+            let rest = house
+                .get(&token, &format!("/api/v1/kbs/{kb}/documents/{id}/text"))
+                .await;
+            let tool = house
+                .tool(&token, &kb, "get_document", json!({ "document_id": id }))
+                .await;
+            answers.push((
+                rest.status,
+                rest.without_request_id(),
+                tool,
+                recording.statements(),
+            ));
         }
         let mut bases = Vec::new();
         for id in [&hidden_base, &made_up] {
             let recording = house.app.core.db.record_statements();
-            let rest = house.get(&token, &format!("/api/v1/kbs/{id}/documents")).await;
-            let door = house.tool(&token, id, "search_chunks", json!({ "query": "text" })).await;
-            bases.push((rest.status, rest.without_request_id(), door, recording.statements()));
+            let rest = house
+                .get(&token, &format!("/api/v1/kbs/{id}/documents"))
+                .await;
+            let door = house
+                .tool(&token, id, "search_chunks", json!({ "query": "text" }))
+                .await;
+            bases.push((
+                rest.status,
+                rest.without_request_id(),
+                door,
+                recording.statements(),
+            ));
         }
 
-        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:#?}");
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "{answers:#?}"
+        );
         assert_eq!(answers[0].0, 404);
-        assert!(answers[0].2["result"]["isError"].is_null(), "a missing document is an answer");
+        assert!(
+            answers[0].2["result"]["isError"].is_null(),
+            "a missing document is an answer"
+        );
         assert_eq!(bases[0], bases[1]);
         assert_eq!(bases[0].0, 404);
     });
@@ -193,9 +289,19 @@ pub fn table(registry: &kernel::Registry) -> String {
         doors.extend(spec.route.map(|_| "REST"));
         doors.extend(spec.tool_doors.iter().map(|_| "MCP"));
         doors.extend(spec.cli.map(|_| "command line"));
-        let scope = if registered.entry.target == TargetKind::Public { "-" } else { spec.scope.name() };
+        let scope = if registered.entry.target == TargetKind::Public {
+            "-"
+        } else {
+            spec.scope.name()
+        };
         let effect = format!("{:?}", spec.effect).to_lowercase();
-        writeln!(page, "| `{}` | {effect} | {about} | {scope} | {role} | {} |", spec.name, doors.join(", ")).unwrap();
+        writeln!(
+            page,
+            "| `{}` | {effect} | {about} | {scope} | {role} | {} |",
+            spec.name,
+            doors.join(", ")
+        )
+        .unwrap();
     }
     page
 }

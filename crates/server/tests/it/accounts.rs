@@ -7,7 +7,11 @@ use store::audit;
 use crate::house::{House, on_both_engines};
 
 async fn set_up_secret(house: &House) -> String {
-    ::accounts::start::start(&house.app.core).await.unwrap().set_up_secret.unwrap()
+    ::accounts::start::start(&house.app.core)
+        .await
+        .unwrap()
+        .set_up_secret
+        .unwrap()
 }
 
 #[test]
@@ -17,22 +21,39 @@ fn a_set_up_link_works_once_and_for_fifteen_minutes() {
         house.clock.advance_seconds(15 * 60 + 1);
         let words = |secret: &str| json!({ "secret": secret, "email": "Ann@Example.org", "password": "correct horse battery" });
 
-        assert_eq!(house.post("", "/api/v1/setup", words(&late)).await.status, 404);
+        assert_eq!(
+            house.post("", "/api/v1/setup", words(&late)).await.status,
+            404
+        );
         let secret = set_up_secret(&house).await;
         let admin = house.post("", "/api/v1/setup", words(&secret)).await.ok();
         assert_eq!(admin["email"], "ann@example.org");
-        assert_eq!(house.post("", "/api/v1/setup", words(&secret)).await.status, 404);
+        assert_eq!(
+            house.post("", "/api/v1/setup", words(&secret)).await.status,
+            404
+        );
         let started = ::accounts::start::start(&house.app.core).await.unwrap();
-        assert!(started.set_up_secret.is_none(), "an administrator with a password needs no link");
+        assert!(
+            started.set_up_secret.is_none(),
+            "an administrator with a password needs no link"
+        );
 
         let wrong = json!({ "email": "ann@example.org", "password": "wrong horse battery" });
         let nobody = json!({ "email": "bob@example.org", "password": "wrong horse battery" });
-        let (wrong, nobody) =
-            (house.post("", "/api/v1/login", wrong).await, house.post("", "/api/v1/login", nobody).await);
-        assert_eq!((wrong.status, wrong.without_request_id()), (401, nobody.without_request_id()));
+        let (wrong, nobody) = (
+            house.post("", "/api/v1/login", wrong).await,
+            house.post("", "/api/v1/login", nobody).await,
+        );
+        assert_eq!(
+            (wrong.status, wrong.without_request_id()),
+            (401, nobody.without_request_id())
+        );
         let right = json!({ "email": "ann@example.org", "password": "correct horse battery" });
         let token = house.post("", "/api/v1/login", right).await.ok();
-        let me = house.get(token["token"].as_str().unwrap(), "/api/v1/me").await.ok();
+        let me = house
+            .get(token["token"].as_str().unwrap(), "/api/v1/me")
+            .await
+            .ok();
         assert_eq!(me["user"]["system_admin"], true);
     });
 }
@@ -41,9 +62,22 @@ fn a_set_up_link_works_once_and_for_fifteen_minutes() {
 fn a_token_ends_when_it_was_said_to() {
     on_both_engines(async |house| {
         let make = |days: u32| json!({ "name": format!("{days} days"), "expires_in_days": days });
-        let usual = house.local(Method::POST, "/api/v1/me/tokens", json!({ "name": "usual" })).await.ok();
-        let day = house.local(Method::POST, "/api/v1/me/tokens", make(1)).await.ok();
-        let ever = house.local(Method::POST, "/api/v1/me/tokens", make(0)).await.ok();
+        let usual = house
+            .local(
+                Method::POST,
+                "/api/v1/me/tokens",
+                json!({ "name": "usual" }),
+            )
+            .await
+            .ok();
+        let day = house
+            .local(Method::POST, "/api/v1/me/tokens", make(1))
+            .await
+            .ok();
+        let ever = house
+            .local(Method::POST, "/api/v1/me/tokens", make(0))
+            .await
+            .ok();
         let token = |made: &Value| made["token"].as_str().unwrap().to_owned();
 
         assert_eq!(usual["info"]["expires_at"], "2026-06-18T09:00:00Z");
@@ -66,35 +100,75 @@ fn each_call_leaves_one_row_with_its_owner_token_tool_and_verdict() {
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "otter", "version": "1.2" } },
         });
-        house.post(&token, &format!("/api/v1/kbs/{kb}/mcp"), hello).await.ok();
+        house
+            .post(&token, &format!("/api/v1/kbs/{kb}/mcp"), hello)
+            .await
+            .ok();
         house.work().await;
         let before = rows(&house, &kb).await.len();
 
-        house.tool(&token, &kb, "search_chunks", json!({ "query": "a" })).await;
+        house
+            .tool(&token, &kb, "search_chunks", json!({ "query": "a" }))
+            .await;
         house.clock.advance_seconds(1);
-        house.tool(&token, &kb, "search_chunks", json!({ "qery": "a" })).await;
+        house
+            .tool(&token, &kb, "search_chunks", json!({ "qery": "a" }))
+            .await;
         house.clock.advance_seconds(1);
-        house.call(&token, Method::DELETE, &format!("/api/v1/kbs/{kb}/documents/{kb}"), Value::Null).await;
+        house
+            .call(
+                &token,
+                Method::DELETE,
+                &format!("/api/v1/kbs/{kb}/documents/{kb}"),
+                Value::Null,
+            )
+            .await;
         house.work().await;
 
         let rows = rows(&house, &kb).await;
         let new: Vec<_> = rows[..rows.len() - before].iter().rev().collect();
-        let told: Vec<_> = new.iter().map(|row| (row["operation"].as_str().unwrap(), row["verdict"].as_str().unwrap(), row["door"].as_str().unwrap())).collect();
-        assert_eq!(told, [
-            ("search_chunks", "ok", "mcp_base"),
-            ("search_chunks", "invalid_argument", "mcp_base"),
-            ("delete_document", "forbidden", "rest"),
-        ]);
-        assert!(new.iter().all(|row| row["user"] == "ann@example.org" && row["credential_name"] == "ann@example.org write"));
+        let told: Vec<_> = new
+            .iter()
+            .map(|row| {
+                (
+                    row["operation"].as_str().unwrap(),
+                    row["verdict"].as_str().unwrap(),
+                    row["door"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("search_chunks", "ok", "mcp_base"),
+                ("search_chunks", "invalid_argument", "mcp_base"),
+                ("delete_document", "forbidden", "rest"),
+            ]
+        );
+        assert!(new.iter().all(|row| row["user"] == "ann@example.org"
+            && row["credential_name"] == "ann@example.org write"));
         assert_eq!(new[0]["client"], "otter 1.2");
         assert!(!serde_json::to_string(&rows).unwrap().contains(&token));
     });
 }
 
 async fn rows(house: &House, kb: &str) -> Vec<Value> {
-    let page = house.local(Method::GET, &format!("/api/v1/kbs/{kb}/audit?limit=500"), Value::Null).await.ok();
+    let page = house
+        .local(
+            Method::GET,
+            &format!("/api/v1/kbs/{kb}/audit?limit=500"),
+            Value::Null,
+        )
+        .await
+        .ok();
     // The reading itself is logged after it.
-    page["activity"].as_array().unwrap().iter().filter(|row| row["operation"] != "list_activity").cloned().collect()
+    page["activity"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["operation"] != "list_activity")
+        .cloned()
+        .collect()
 }
 
 #[test]
@@ -106,11 +180,18 @@ fn the_sealed_trail_holds_and_a_changed_row_is_found() {
         house.work().await;
         house.app.core.activity.seal(&house.app.core).await.unwrap();
 
-        let found = house.local(Method::GET, "/api/v1/doctor", Value::Null).await.ok();
+        let found = house
+            .local(Method::GET, "/api/v1/doctor", Value::Null)
+            .await
+            .ok();
 
         assert_eq!(found["healthy"], true, "{found}");
-        let tenants = store::tenants::list(&mut house.app.core.db.read_directory().await.unwrap()).await.unwrap();
-        let chain = audit::verify(&mut house.app.core.db.read(tenants[0].id).await.unwrap()).await.unwrap();
+        let tenants = store::tenants::list(&mut house.app.core.db.read_directory().await.unwrap())
+            .await
+            .unwrap();
+        let chain = audit::verify(&mut house.app.core.db.read(tenants[0].id).await.unwrap())
+            .await
+            .unwrap();
         assert!(chain.sealed >= 3 && chain.broken.is_none());
     });
 }
@@ -124,10 +205,37 @@ fn an_admin_of_a_base_does_not_make_owners() {
         house.grant(&kb, "admin2@example.org", "admin").await;
         let path = format!("/api/v1/kbs/{kb}/members/bob@example.org");
 
-        assert_eq!(house.call(&admin, Method::PUT, &path, json!({ "role": "owner" })).await.status, 403);
-        assert_eq!(house.call(&admin, Method::PUT, &path, json!({ "role": "editor" })).await.status, 200);
-        let listed = house.get(&admin, &format!("/api/v1/kbs/{kb}/members")).await.ok();
-        assert!(listed["members"].as_array().unwrap().iter().any(|one| one["email"] == "bob@example.org" && one["role"] == "editor"));
-        assert_eq!(house.call(&admin, Method::DELETE, &path, Value::Null).await.status, 200);
+        assert_eq!(
+            house
+                .call(&admin, Method::PUT, &path, json!({ "role": "owner" }))
+                .await
+                .status,
+            403
+        );
+        assert_eq!(
+            house
+                .call(&admin, Method::PUT, &path, json!({ "role": "editor" }))
+                .await
+                .status,
+            200
+        );
+        let listed = house
+            .get(&admin, &format!("/api/v1/kbs/{kb}/members"))
+            .await
+            .ok();
+        assert!(
+            listed["members"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|one| one["email"] == "bob@example.org" && one["role"] == "editor")
+        );
+        assert_eq!(
+            house
+                .call(&admin, Method::DELETE, &path, Value::Null)
+                .await
+                .status,
+            200
+        );
     });
 }

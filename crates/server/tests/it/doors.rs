@@ -33,18 +33,52 @@ fn a_file_may_come_as_the_body_or_as_a_form() {
             Content-Disposition: form-data; name=\"file\"; filename=\"otter.md\"\r\nContent-Type: text/markdown\r\n\r\n\
             # Otters\n\nOtters hold hands.\r\n--x--\r\n";
 
-        let raw = house.send(upload(&token, &format!("{path}?filename=bear.md"), "text/markdown", "Bears sleep.")).await;
-        let form = house.send(upload(&token, &path, "multipart/form-data; boundary=x", form)).await;
-        let twice = house.send(upload(&token, &format!("{path}?filename=bear.md"), "text/markdown", "Bears sleep.")).await;
+        let raw = house
+            .send(upload(
+                &token,
+                &format!("{path}?filename=bear.md"),
+                "text/markdown",
+                "Bears sleep.",
+            ))
+            .await;
+        let form = house
+            .send(upload(
+                &token,
+                &path,
+                "multipart/form-data; boundary=x",
+                form,
+            ))
+            .await;
+        let twice = house
+            .send(upload(
+                &token,
+                &format!("{path}?filename=bear.md"),
+                "text/markdown",
+                "Bears sleep.",
+            ))
+            .await;
         house.work().await;
 
         assert_eq!((raw.status, form.status), (202, 202));
-        assert_eq!((&raw.json()["action"], &twice.json()["action"]), (&json!("created"), &json!("unchanged")));
+        assert_eq!(
+            (&raw.json()["action"], &twice.json()["action"]),
+            (&json!("created"), &json!("unchanged"))
+        );
         for word in ["otters", "bears"] {
-            let found = house.get(&token, &format!("/api/v1/kbs/{kb}/search?query={word}")).await.ok();
+            let found = house
+                .get(&token, &format!("/api/v1/kbs/{kb}/search?query={word}"))
+                .await
+                .ok();
             assert_eq!(found["chunks"].as_array().unwrap().len(), 1, "{word}");
         }
-        let broken = house.send(upload(&token, &path, "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\nx\r\n--x--\r\n")).await;
+        let broken = house
+            .send(upload(
+                &token,
+                &path,
+                "multipart/form-data; boundary=x",
+                "--x\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\nx\r\n--x--\r\n",
+            ))
+            .await;
         assert_eq!(broken.status, 400);
         assert!(broken.json()["error"].as_str().unwrap().contains("`file`"));
     });
@@ -56,11 +90,23 @@ fn nothing_is_taken_in_before_the_caller_may_put_it_there() {
         let (kb, _) = editor(&house).await;
         let viewer = house.person("viewer@example.org", "write").await;
         // A body that would fail if anybody read it.
-        let never = Body::from_stream(futures::stream::once(async { Err::<bytes::Bytes, _>(std::io::Error::other("read")) }));
+        let never = Body::from_stream(futures::stream::once(async {
+            Err::<bytes::Bytes, _>(std::io::Error::other("read"))
+        }));
 
-        let refused = house.send(upload(&viewer, &format!("/api/v1/kbs/{kb}/documents?filename=a.md"), "text/markdown", never)).await;
+        let refused = house
+            .send(upload(
+                &viewer,
+                &format!("/api/v1/kbs/{kb}/documents?filename=a.md"),
+                "text/markdown",
+                never,
+            ))
+            .await;
 
-        assert_eq!((refused.status, refused.json()["code"].clone()), (403, json!("forbidden")));
+        assert_eq!(
+            (refused.status, refused.json()["code"].clone()),
+            (403, json!("forbidden"))
+        );
     });
 }
 
@@ -69,8 +115,15 @@ fn a_repeated_key_gives_the_first_answer_again() {
     on_both_engines(async |house| {
         let token = house.token("admin@localhost", "write").await;
         let ask = |key: &str, name: &str| {
-            let mut request = upload(&token, "/api/v1/kbs", "application/json", json!({ "name": name }).to_string());
-            request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+            let mut request = upload(
+                &token,
+                "/api/v1/kbs",
+                "application/json",
+                json!({ "name": name }).to_string(),
+            );
+            request
+                .headers_mut()
+                .insert("idempotency-key", key.parse().unwrap());
             request
         };
 
@@ -78,15 +131,25 @@ fn a_repeated_key_gives_the_first_answer_again() {
         let again = house.send(ask("k1", "Papers")).await;
         let other = house.send(ask("k1", "Other")).await;
         let refused = {
-            let mut request = upload(&token, "/api/v1/me/tokens", "application/json", r#"{"name":"x"}"#);
-            request.headers_mut().insert("idempotency-key", "k2".parse().unwrap());
+            let mut request = upload(
+                &token,
+                "/api/v1/me/tokens",
+                "application/json",
+                r#"{"name":"x"}"#,
+            );
+            request
+                .headers_mut()
+                .insert("idempotency-key", "k2".parse().unwrap());
             house.send(request).await
         };
 
         assert_eq!((first.status, again.status), (201, 201));
         assert_eq!(first.json(), again.json());
         assert_eq!(again.headers["idempotent-replayed"], "true");
-        assert_eq!((other.status, other.json()["code"].clone()), (422, json!("idempotency_key_reused")));
+        assert_eq!(
+            (other.status, other.json()["code"].clone()),
+            (422, json!("idempotency_key_reused"))
+        );
         assert_eq!(refused.status, 400);
         let kbs = house.get(&token, "/api/v1/kbs").await.ok();
         assert_eq!(kbs["kbs"].as_array().unwrap().len(), 1);
@@ -101,7 +164,9 @@ fn a_refused_call_gives_its_key_back() {
         let ask = |slug: &str| {
             let body = json!({ "name": "New", "slug": slug }).to_string();
             let mut request = upload(&token, "/api/v1/kbs", "application/json", body);
-            request.headers_mut().insert("idempotency-key", "k".parse().unwrap());
+            request
+                .headers_mut()
+                .insert("idempotency-key", "k".parse().unwrap());
             request
         };
 
@@ -115,7 +180,10 @@ fn requests_for_other_hosts_and_from_other_pages_are_refused() {
     on_both_engines(async |house| {
         let token = house.token("admin@localhost", "read").await;
         let ask = |host: &str, origin: Option<&str>| {
-            let mut request = Request::builder().uri("/api/v1/me").header("host", host).header("authorization", format!("Bearer {token}"));
+            let mut request = Request::builder()
+                .uri("/api/v1/me")
+                .header("host", host)
+                .header("authorization", format!("Bearer {token}"));
             if let Some(origin) = origin {
                 request = request.header("origin", origin);
             }
@@ -124,10 +192,30 @@ fn requests_for_other_hosts_and_from_other_pages_are_refused() {
 
         assert_eq!(house.send(ask("localhost:7341", None)).await.status, 200);
         assert_eq!(house.send(ask("evil.example.com", None)).await.status, 403);
-        assert_eq!(house.send(ask("localhost", Some("https://evil.example.com"))).await.status, 403);
-        let page = house.send(ask("localhost", Some("http://localhost:6274"))).await;
-        assert_eq!((page.status, page.headers["access-control-allow-origin"].to_str().unwrap()), (200, "http://localhost:6274"));
-        assert!(!page.headers.contains_key("access-control-allow-credentials"));
+        assert_eq!(
+            house
+                .send(ask("localhost", Some("https://evil.example.com")))
+                .await
+                .status,
+            403
+        );
+        let page = house
+            .send(ask("localhost", Some("http://localhost:6274")))
+            .await;
+        assert_eq!(
+            (
+                page.status,
+                page.headers["access-control-allow-origin"]
+                    .to_str()
+                    .unwrap()
+            ),
+            (200, "http://localhost:6274")
+        );
+        assert!(
+            !page
+                .headers
+                .contains_key("access-control-allow-credentials")
+        );
     });
 }
 
@@ -137,28 +225,63 @@ fn what_is_not_there_says_so_in_json() {
         let token = house.token("admin@localhost", "read").await;
 
         let nothing = house.get(&token, "/api/v1/nothing").await;
-        let method = house.call(&token, Method::PUT, "/api/v1/kbs", json!({})).await;
+        let method = house
+            .call(&token, Method::PUT, "/api/v1/kbs", json!({}))
+            .await;
 
-        assert_eq!((nothing.status, nothing.json()["code"].clone()), (404, json!("not_found")));
+        assert_eq!(
+            (nothing.status, nothing.json()["code"].clone()),
+            (404, json!("not_found"))
+        );
         assert_eq!(method.status, 405);
         assert!(method.headers["allow"].to_str().unwrap().contains("GET"));
-        assert_eq!(nothing.headers["x-request-id"].to_str().unwrap(), nothing.json()["request_id"].as_str().unwrap());
+        assert_eq!(
+            nothing.headers["x-request-id"].to_str().unwrap(),
+            nothing.json()["request_id"].as_str().unwrap()
+        );
     });
 }
 
 #[test]
 fn more_bytes_than_the_server_takes_are_refused() {
-    on_sqlite_with(&[("QUIPU_UPLOAD_BYTES_MAX", "100"), ("QUIPU_BODY_BYTES_MAX", "200")], async |house| {
-        let (kb, token) = editor(&house).await;
-        let path = format!("/api/v1/kbs/{kb}/documents?filename=a.md");
-        let chunked = Body::from_stream(futures::stream::iter((0..30).map(|_| Ok::<_, std::io::Error>(bytes::Bytes::from_static(b"0123456789")))));
+    on_sqlite_with(
+        &[
+            ("QUIPU_UPLOAD_BYTES_MAX", "100"),
+            ("QUIPU_BODY_BYTES_MAX", "200"),
+        ],
+        async |house| {
+            let (kb, token) = editor(&house).await;
+            let path = format!("/api/v1/kbs/{kb}/documents?filename=a.md");
+            let chunked =
+                Body::from_stream(futures::stream::iter((0..30).map(|_| {
+                    Ok::<_, std::io::Error>(bytes::Bytes::from_static(b"0123456789"))
+                })));
 
-        assert_eq!(house.send(upload(&token, &path, "text/plain", "x".repeat(100))).await.status, 202);
-        assert_eq!(house.send(upload(&token, &path, "text/plain", "x".repeat(101))).await.status, 413);
-        assert_eq!(house.send(upload(&token, &path, "text/plain", chunked)).await.status, 413);
-        let body = json!({ "name": "x".repeat(300) });
-        assert_eq!(house.post(&token, "/api/v1/kbs", body).await.status, 413);
-    });
+            assert_eq!(
+                house
+                    .send(upload(&token, &path, "text/plain", "x".repeat(100)))
+                    .await
+                    .status,
+                202
+            );
+            assert_eq!(
+                house
+                    .send(upload(&token, &path, "text/plain", "x".repeat(101)))
+                    .await
+                    .status,
+                413
+            );
+            assert_eq!(
+                house
+                    .send(upload(&token, &path, "text/plain", chunked))
+                    .await
+                    .status,
+                413
+            );
+            let body = json!({ "name": "x".repeat(300) });
+            assert_eq!(house.post(&token, "/api/v1/kbs", body).await.status, 413);
+        },
+    );
 }
 
 #[test]
@@ -172,7 +295,9 @@ fn a_spent_budget_says_when_to_come_back() {
         let spent = house.get(&token, "/api/v1/me").await;
 
         assert_eq!(statuses, [200, 200, 429]);
-        assert!(spent.headers.contains_key("retry-after") && spent.json()["retry_after"].is_number());
+        assert!(
+            spent.headers.contains_key("retry-after") && spent.json()["retry_after"].is_number()
+        );
     });
 }
 
@@ -181,14 +306,37 @@ fn a_document_that_cannot_be_read_fails_alone_and_says_why() {
     on_both_engines(async |house| {
         let (kb, token) = editor(&house).await;
         let path = format!("/api/v1/kbs/{kb}/documents?filename=photo.png");
-        let sent = house.send(upload(&token, &path, "image/png", &b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..])).await.ok();
+        let sent = house
+            .send(upload(
+                &token,
+                &path,
+                "image/png",
+                &b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..],
+            ))
+            .await
+            .ok();
         let sound = house.document(&kb, "sound.md", "All is well.").await;
 
-        let broken = house.get(&token, &format!("/api/v1/kbs/{kb}/documents/{}", sent["document_id"].as_str().unwrap())).await.ok();
-        let sound = house.get(&token, &format!("/api/v1/kbs/{kb}/documents/{sound}")).await.ok();
+        let broken = house
+            .get(
+                &token,
+                &format!(
+                    "/api/v1/kbs/{kb}/documents/{}",
+                    sent["document_id"].as_str().unwrap()
+                ),
+            )
+            .await
+            .ok();
+        let sound = house
+            .get(&token, &format!("/api/v1/kbs/{kb}/documents/{sound}"))
+            .await
+            .ok();
 
         assert_eq!(broken["state"], "failed");
-        assert!(broken["failure"].as_str().unwrap().contains("PNG"), "{broken}");
+        assert!(
+            broken["failure"].as_str().unwrap().contains("PNG"),
+            "{broken}"
+        );
         assert_eq!(sound["state"], "ready");
     });
 }
@@ -197,10 +345,15 @@ fn a_document_that_cannot_be_read_fails_alone_and_says_why() {
 fn health_tells_nothing_but_that() {
     on_both_engines(async |house| {
         for path in ["/livez", "/readyz", "/health"] {
-            let answer = house.send(Request::builder().uri(path).body(Body::empty()).unwrap()).await;
+            let answer = house
+                .send(Request::builder().uri(path).body(Body::empty()).unwrap())
+                .await;
             assert_eq!(answer.status, 200, "{path}");
         }
         let nothing = house.get("", "/api/v1/doctor").await;
-        assert_eq!((nothing.status, nothing.json()["details"].clone()), (401, Value::Null));
+        assert_eq!(
+            (nothing.status, nothing.json()["details"].clone()),
+            (401, Value::Null)
+        );
     });
 }

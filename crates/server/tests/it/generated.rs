@@ -9,19 +9,27 @@ use server::mcp::tools::Catalogue;
 
 use crate::access;
 
-#[expect(clippy::disallowed_methods, reason = "whoever changes an operation writes the files anew")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whoever changes an operation writes the files anew"
+)]
 fn is_blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
 fn check(path: &str, made: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path);
     if is_blessing() {
         std::fs::write(&file, made).unwrap();
         return;
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(committed == made, "{path} is not what the operations say; `BLESS=1 cargo test -p server` writes it anew");
+    assert!(
+        committed == made,
+        "{path} is not what the operations say; `BLESS=1 cargo test -p server` writes it anew"
+    );
 }
 
 fn pretty(value: &Value) -> String {
@@ -30,13 +38,19 @@ fn pretty(value: &Value) -> String {
 
 #[test]
 fn the_api_document_is_what_the_operations_say() {
-    check("docs/openapi.json", &pretty(&server::openapi::document(&Registry::new(OPS))));
+    check(
+        "docs/openapi.json",
+        &pretty(&server::openapi::document(&Registry::new(OPS))),
+    );
 }
 
 #[test]
 fn the_tools_of_the_base_door_are_what_the_operations_say() {
     let list = Catalogue::of(&Registry::new(OPS), Door::Base).list(u128::MAX);
-    check("docs/tools.json", &pretty(&serde_json::from_str(list.get()).unwrap()));
+    check(
+        "docs/tools.json",
+        &pretty(&serde_json::from_str(list.get()).unwrap()),
+    );
 }
 
 #[test]
@@ -48,9 +62,15 @@ fn the_access_table_is_what_the_operations_say() {
 fn the_manuals_page_of_operations_is_what_the_operations_say() {
     let registry = Registry::new(OPS);
     let pages = registry.iter().map(server::manual::section_of);
-    let mut page = String::from("# Operations\n\nMade from the operations; `BLESS=1 cargo test -p server` writes it anew.\n");
+    let mut page = String::from(
+        "# Operations\n\nMade from the operations; `BLESS=1 cargo test -p server` writes it anew.\n",
+    );
     for section in pages {
-        page.push_str(&format!("\n## {}\n\n{}", section.title.trim_start_matches("Operations › "), section.text));
+        page.push_str(&format!(
+            "\n## {}\n\n{}",
+            section.title.trim_start_matches("Operations › "),
+            section.text
+        ));
     }
     check("docs/operations.md", &page);
 }
@@ -61,13 +81,32 @@ fn every_operation_and_argument_says_what_it_means() {
     for registered in registry.iter() {
         let spec = &registered.entry.spec;
         assert!(!registered.description.is_empty(), "{}", spec.name);
-        assert!(spec.name.len() <= 40 && spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", spec.name);
+        assert!(
+            spec.name.len() <= 40
+                && spec
+                    .name
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c == '_'),
+            "{}",
+            spec.name
+        );
         for argument in registered.table.iter() {
-            assert!(!argument.description.is_empty(), "{} {}", spec.name, argument.name);
+            assert!(
+                !argument.description.is_empty(),
+                "{} {}",
+                spec.name,
+                argument.name
+            );
         }
-        let Some((_, path)) = spec.route else { continue };
-        for word in path.split('/').filter_map(|word| word.strip_prefix('{')?.strip_suffix('}')) {
-            let known = word == "kb_id" || registered.table.get(word).is_some_and(|one| one.required);
+        let Some((_, path)) = spec.route else {
+            continue;
+        };
+        for word in path
+            .split('/')
+            .filter_map(|word| word.strip_prefix('{')?.strip_suffix('}'))
+        {
+            let known =
+                word == "kb_id" || registered.table.get(word).is_some_and(|one| one.required);
             assert!(known, "{}: `{word}` of the path is no argument", spec.name);
         }
     }
@@ -78,8 +117,17 @@ fn every_tool_says_whether_it_reads_or_destroys() {
     let list = Catalogue::of(&Registry::new(OPS), Door::Base).list(u128::MAX);
     let list: Value = serde_json::from_str(list.get()).unwrap();
     for tool in list.as_array().unwrap() {
-        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
-            assert!(tool["annotations"][hint].is_boolean(), "{} {hint}", tool["name"]);
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            assert!(
+                tool["annotations"][hint].is_boolean(),
+                "{} {hint}",
+                tool["name"]
+            );
         }
         assert_eq!(tool["inputSchema"]["type"], "object");
     }

@@ -25,7 +25,10 @@ pub enum Engine {
 }
 
 /// The admin URL of the PostgreSQL server that the test script starts.
-#[expect(clippy::disallowed_methods, reason = "the test script says where PostgreSQL is")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test script says where PostgreSQL is"
+)]
 fn postgres() -> Option<String> {
     std::env::var("QUIPU_TEST_POSTGRES").ok()
 }
@@ -48,8 +51,13 @@ pub struct Answer {
 
 impl Answer {
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| panic!("no JSON under {}: {}", self.status, String::from_utf8_lossy(&self.body)))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| {
+            panic!(
+                "no JSON under {}: {}",
+                self.status,
+                String::from_utf8_lossy(&self.body)
+            )
+        })
     }
 
     /// The body without what differs from call to call.
@@ -62,7 +70,12 @@ impl Answer {
     }
 
     pub fn ok(self) -> Value {
-        assert!((200..300).contains(&self.status), "{} {}", self.status, String::from_utf8_lossy(&self.body));
+        assert!(
+            (200..300).contains(&self.status),
+            "{} {}",
+            self.status,
+            String::from_utf8_lossy(&self.body)
+        );
         self.json()
     }
 }
@@ -73,7 +86,11 @@ where
     F: Fn(House) -> Story,
     Story: Future<Output = ()>,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         story(House::new(Engine::Sqlite, &[]).await).await;
         match postgres() {
@@ -89,16 +106,28 @@ where
     F: Fn(House) -> Story,
     Story: Future<Output = ()>,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async { story(House::new(Engine::Sqlite, settings).await).await });
 }
 
 async fn fresh_database() -> String {
     let admin = postgres().expect("only asked for where it is set");
-    let name = format!("quipu_{}", uuid::Uuid::from_bytes(Chance::system().bytes()).simple());
-    let (client, connection) = tokio_postgres::connect(&admin, tokio_postgres::NoTls).await.unwrap();
+    let name = format!(
+        "quipu_{}",
+        uuid::Uuid::from_bytes(Chance::system().bytes()).simple()
+    );
+    let (client, connection) = tokio_postgres::connect(&admin, tokio_postgres::NoTls)
+        .await
+        .unwrap();
     let connection = tokio::spawn(connection);
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    client
+        .batch_execute(&format!("CREATE DATABASE {name}"))
+        .await
+        .unwrap();
     drop(client);
     let _ = connection.await;
     let (place, _) = admin.rsplit_once('/').unwrap();
@@ -114,9 +143,18 @@ impl House {
         };
         let data = folder.path().display().to_string();
         let flags = BTreeMap::from([("data", data), ("database", database)]);
-        let environment =
-            |name: &str| extra.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        let settings = Settings::read(&Sources { flags, environment: &environment, file: None }).unwrap();
+        let environment = |name: &str| {
+            extra
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        let settings = Settings::read(&Sources {
+            flags,
+            environment: &environment,
+            file: None,
+        })
+        .unwrap();
         let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
         let registry = Registry::new(OPS);
         let surroundings = Surroundings {
@@ -124,11 +162,18 @@ impl House {
             chance: Chance::system(),
             program: PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
         };
-        let core = app::open_core(&settings, &registry, surroundings).await.unwrap();
+        let core = app::open_core(&settings, &registry, surroundings)
+            .await
+            .unwrap();
         ::accounts::start::start(&core).await.unwrap();
         let app = App::new(core, registry, settings);
         let router = server::http::router(&app);
-        Self { app, router, clock, _folder: folder }
+        Self {
+            app,
+            router,
+            clock,
+            _folder: folder,
+        }
     }
 
     pub fn now(&self) -> RecordTime {
@@ -138,7 +183,10 @@ impl House {
     /// A request as a client sends it.
     pub async fn send(&self, request: Request) -> Answer {
         let mut request = request;
-        request.headers_mut().entry("host").or_insert("localhost".parse().unwrap());
+        request
+            .headers_mut()
+            .entry("host")
+            .or_insert("localhost".parse().unwrap());
         let answer = self.router.clone().oneshot(request).await.unwrap();
         read(answer).await
     }
@@ -171,21 +219,28 @@ impl House {
 
     /// Makes a person and a token of theirs.
     pub async fn person(&self, email: &str, scope: &str) -> String {
-        self.local(Method::POST, "/api/v1/users", json!({ "email": email })).await.ok();
+        self.local(Method::POST, "/api/v1/users", json!({ "email": email }))
+            .await
+            .ok();
         self.token(email, scope).await
     }
 
     /// Makes a token for a person.
     pub async fn token(&self, email: &str, scope: &str) -> String {
         let body = json!({ "name": format!("{email} {scope}"), "scope": scope, "user": email });
-        let made = self.local(Method::POST, "/api/v1/me/tokens", body).await.ok();
+        let made = self
+            .local(Method::POST, "/api/v1/me/tokens", body)
+            .await
+            .ok();
         made["token"].as_str().unwrap().to_owned()
     }
 
     /// Gives a person a role in a base.
     pub async fn grant(&self, kb: &str, email: &str, role: &str) {
         let path = format!("/api/v1/kbs/{kb}/members/{email}");
-        self.local(Method::PUT, &path, json!({ "role": role })).await.ok();
+        self.local(Method::PUT, &path, json!({ "role": role }))
+            .await
+            .ok();
     }
 
     /// Puts a document in as the data folder's owner and works until it can be searched.
@@ -215,7 +270,9 @@ impl House {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": name, "arguments": arguments },
         });
-        self.post(token, &format!("/api/v1/kbs/{kb}/mcp"), message).await.json()
+        self.post(token, &format!("/api/v1/kbs/{kb}/mcp"), message)
+            .await
+            .json()
     }
 }
 
@@ -227,16 +284,26 @@ fn request(method: Method, path: &str, token: Option<&str>, body: &Value) -> Req
     if body.is_null() {
         return request.body(Body::empty()).unwrap();
     }
-    request.header("content-type", "application/json").body(Body::from(body.to_string())).unwrap()
+    request
+        .header("content-type", "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap()
 }
 
 async fn read(answer: axum::response::Response) -> Answer {
     let (head, body) = answer.into_parts();
     let body = body.collect().await.unwrap().to_bytes().to_vec();
-    Answer { status: head.status.as_u16(), headers: head.headers, body }
+    Answer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body,
+    }
 }
 
 /// The status as a word, for messages.
 pub fn reason(status: u16) -> &'static str {
-    StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("?")
+    StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("?")
 }

@@ -8,7 +8,10 @@ use serde_json::Value;
 
 fn quipu(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-    command.env_clear().env("QUIPU_DATA", data).env("HOME", data);
+    command
+        .env_clear()
+        .env("QUIPU_DATA", data)
+        .env("HOME", data);
     command
 }
 
@@ -17,7 +20,11 @@ fn run(data: &Path, words: &[&str]) -> Output {
 }
 
 fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
@@ -26,7 +33,12 @@ fn json(output: &Output) -> Value {
 }
 
 fn refused(output: &Output, code: i32) -> String {
-    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -38,7 +50,11 @@ struct Server {
 
 impl Server {
     fn start(data: &Path) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let mut child = quipu(data)
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .stdout(Stdio::piped())
@@ -47,9 +63,14 @@ impl Server {
             .unwrap();
         // Its first line is printed when it listens.
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         assert!(line.contains("serves"), "{line}");
-        Self { child, url: format!("http://127.0.0.1:{port}") }
+        Self {
+            child,
+            url: format!("http://127.0.0.1:{port}"),
+        }
     }
 
     fn end(mut self) -> std::process::ExitStatus {
@@ -68,8 +89,16 @@ impl Drop for Server {
 
 fn papers(folder: &Path) {
     std::fs::create_dir_all(folder.join("deep")).unwrap();
-    std::fs::write(folder.join("otters.md"), "# Otters\n\nOtters hold hands while they sleep.").unwrap();
-    std::fs::write(folder.join("deep/bears.txt"), "Bears sleep through the winter.").unwrap();
+    std::fs::write(
+        folder.join("otters.md"),
+        "# Otters\n\nOtters hold hands while they sleep.",
+    )
+    .unwrap();
+    std::fs::write(
+        folder.join("deep/bears.txt"),
+        "Bears sleep through the winter.",
+    )
+    .unwrap();
     std::fs::write(folder.join("photo.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
     std::fs::write(folder.join("empty.md"), "").unwrap();
     std::fs::write(folder.join(".hidden.md"), "not for us").unwrap();
@@ -83,17 +112,33 @@ fn a_folder_is_searched_without_a_server() {
     let path = folder.path().to_str().unwrap();
 
     let base = json(&run(data.path(), &["base", "create", "Papers", "--json"]));
-    let first = json(&run(data.path(), &["ingest", path, "--base", "papers", "--json"]));
-    let again = json(&run(data.path(), &["ingest", path, "--base", "Papers", "--json"]));
-    let found = text(&run(data.path(), &["search", "who sleeps in winter", "--base", "papers"]));
+    let first = json(&run(
+        data.path(),
+        &["ingest", path, "--base", "papers", "--json"],
+    ));
+    let again = json(&run(
+        data.path(),
+        &["ingest", path, "--base", "Papers", "--json"],
+    ));
+    let found = text(&run(
+        data.path(),
+        &["search", "who sleeps in winter", "--base", "papers"],
+    ));
 
     assert_eq!(base["slug"], "papers");
     assert_eq!((&first["created"], &first["ready"]), (&2.into(), &2.into()));
     let skipped = first["skipped"].as_array().unwrap();
     assert_eq!(skipped.len(), 2, "{first}");
-    assert!(skipped.iter().any(|one| one["reason"].as_str().unwrap().contains("PNG")));
+    assert!(
+        skipped
+            .iter()
+            .any(|one| one["reason"].as_str().unwrap().contains("PNG"))
+    );
     assert_eq!(again["unchanged"], 2);
-    assert!(found.starts_with("[1] \"deep/bears.txt\" section 0"), "{found}");
+    assert!(
+        found.starts_with("[1] \"deep/bears.txt\" section 0"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -102,12 +147,28 @@ fn a_data_folder_in_use_is_reached_through_its_owner() {
     let server = Server::start(data.path());
 
     let base = json(&run(data.path(), &["base", "create", "Papers", "--json"]));
-    let made = json(&run(data.path(), &["token", "create", "--name", "laptop", "--scope", "write", "--base", "papers", "--json"]));
+    let made = json(&run(
+        data.path(),
+        &[
+            "token", "create", "--name", "laptop", "--scope", "write", "--base", "papers", "--json",
+        ],
+    ));
     let token = made["token"].as_str().unwrap();
-    let remote = ["base", "list", "--json", "--server", &server.url, "--token", token];
+    let remote = [
+        "base",
+        "list",
+        "--json",
+        "--server",
+        &server.url,
+        "--token",
+        token,
+    ];
     let listed = json(&run(Path::new("/nonexistent"), &remote));
     let second = refused(&run(data.path(), &["serve", "--listen", "127.0.0.1:0"]), 1);
-    text(&run(data.path(), &["token", "revoke", made["info"]["id"].as_str().unwrap()]));
+    text(&run(
+        data.path(),
+        &["token", "revoke", made["info"]["id"].as_str().unwrap()],
+    ));
     let revoked = refused(&run(Path::new("/nonexistent"), &remote), 3);
 
     assert_eq!(listed["kbs"][0]["id"], base["id"]);
@@ -127,7 +188,13 @@ fn the_second_start_finds_what_the_first_one_made() {
     let server = Server::start(data.path());
     let listed = json(&run(data.path(), &["base", "list", "--json"]));
     assert_eq!(listed["kbs"].as_array().unwrap().len(), 1);
-    assert_eq!(json(&run(data.path(), &["user", "list", "--json"]))["users"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        json(&run(data.path(), &["user", "list", "--json"]))["users"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(server.end().code(), Some(0));
 }
 
@@ -139,17 +206,42 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
 
     let base = refused(&run(data.path(), &["search", "x", "--base", "paper"]), 4);
     let which = refused(&run(data.path(), &["search", "x"]), 4);
-    let date = refused(&run(data.path(), &["search", "x", "--base", "papers", "--as-of", "last week"]), 2);
+    let date = refused(
+        &run(
+            data.path(),
+            &["search", "x", "--base", "papers", "--as-of", "last week"],
+        ),
+        2,
+    );
     let flag = refused(&run(data.path(), &["search", "x", "--as-off", "2026"]), 2);
-    let path = refused(&run(data.path(), &["ingest", "/no/such/folder", "--base", "papers"]), 2);
-    let setting = refused(&quipu(data.path()).env("QUIPU_LISTEN", "here").args(["config", "show"]).output().unwrap(), 2);
+    let path = refused(
+        &run(
+            data.path(),
+            &["ingest", "/no/such/folder", "--base", "papers"],
+        ),
+        2,
+    );
+    let setting = refused(
+        &quipu(data.path())
+            .env("QUIPU_LISTEN", "here")
+            .args(["config", "show"])
+            .output()
+            .unwrap(),
+        2,
+    );
 
-    assert!(base.contains("no base is called `paper`; there are: notes, papers"), "{base}");
+    assert!(
+        base.contains("no base is called `paper`; there are: notes, papers"),
+        "{base}"
+    );
     assert!(which.contains("say which base, with --base"), "{which}");
     assert!(date.contains("`as_of` must be a date such as"), "{date}");
     assert!(flag.contains("--as-of"), "{flag}");
     assert!(path.contains("/no/such/folder"), "{path}");
-    assert!(setting.contains("`listen` (environment QUIPU_LISTEN) must be an address"), "{setting}");
+    assert!(
+        setting.contains("`listen` (environment QUIPU_LISTEN) must be an address"),
+        "{setting}"
+    );
 }
 
 #[test]
@@ -158,9 +250,17 @@ fn settings_tell_where_they_came_from_and_hide_passwords() {
     let mut command = quipu(data.path());
     command.env("QUIPU_DATABASE", "postgres://me:hush@localhost/quipu");
 
-    let shown = text(&command.args(["config", "show", "--origin"]).output().unwrap());
+    let shown = text(
+        &command
+            .args(["config", "show", "--origin"])
+            .output()
+            .unwrap(),
+    );
 
-    assert!(shown.contains("postgres://…@localhost/quipu  (environment QUIPU_DATABASE)"), "{shown}");
+    assert!(
+        shown.contains("postgres://…@localhost/quipu  (environment QUIPU_DATABASE)"),
+        "{shown}"
+    );
     assert!(shown.contains("127.0.0.1:7341  (default)") && !shown.contains("hush"));
 }
 
@@ -168,12 +268,24 @@ fn settings_tell_where_they_came_from_and_hide_passwords() {
 fn the_log_and_the_answers_never_show_a_token() {
     let data = tempfile::tempdir().unwrap();
     text(&run(data.path(), &["base", "create", "Papers"]));
-    let made = json(&run(data.path(), &["token", "create", "--name", "laptop", "--json"]));
+    let made = json(&run(
+        data.path(),
+        &["token", "create", "--name", "laptop", "--json"],
+    ));
     let token = made["token"].as_str().unwrap();
 
     let mut log = Vec::new();
-    for words in [&["token", "list"][..], &["whoami"], &["activity", "--base", "papers"], &["doctor"]] {
-        let output = quipu(data.path()).env("QUIPU_LOG_LEVEL", "trace").args(words).output().unwrap();
+    for words in [
+        &["token", "list"][..],
+        &["whoami"],
+        &["activity", "--base", "papers"],
+        &["doctor"],
+    ] {
+        let output = quipu(data.path())
+            .env("QUIPU_LOG_LEVEL", "trace")
+            .args(words)
+            .output()
+            .unwrap();
         log.extend(output.stdout);
         log.extend(output.stderr);
     }

@@ -12,12 +12,26 @@ fn a_mistake_in_a_search_reads_the_same_over_rest_and_mcp() {
         let kb = house.base("Papers", "open").await;
         let mistakes = [
             ("", json!({}), "`query` is missing"),
-            ("query=", json!({ "query": " " }), "`query` must not be blank"),
-            ("query=a&as_of=last%20week", json!({ "query": "a", "as_of": "last week" }), "`as_of` must be a date such as"),
-            ("query=a&as_off=2026", json!({ "query": "a", "as_off": "2026" }), "there is no argument `as_off`; did you mean `as_of`?"),
+            (
+                "query=",
+                json!({ "query": " " }),
+                "`query` must not be blank",
+            ),
+            (
+                "query=a&as_of=last%20week",
+                json!({ "query": "a", "as_of": "last week" }),
+                "`as_of` must be a date such as",
+            ),
+            (
+                "query=a&as_off=2026",
+                json!({ "query": "a", "as_off": "2026" }),
+                "there is no argument `as_off`; did you mean `as_of`?",
+            ),
         ];
         for (query, arguments, sentence) in mistakes {
-            let rest = house.get(&token, &format!("/api/v1/kbs/{kb}/search?{query}")).await;
+            let rest = house
+                .get(&token, &format!("/api/v1/kbs/{kb}/search?{query}"))
+                .await;
             let tool = house.tool(&token, &kb, "search_chunks", arguments).await;
 
             let rest_says = rest.json()["error"].as_str().unwrap().to_owned();
@@ -37,12 +51,39 @@ fn what_models_send_for_nothing_is_nothing() {
         let kb = house.base("Papers", "open").await;
         let document = house.document(&kb, "a.md", "Otters swim.").await;
         for as_of in [json!(null), json!("")] {
-            let answer = house.tool(&token, &kb, "search_chunks", json!({ "query": "otters", "as_of": as_of })).await;
-            assert_eq!(answer["result"]["structuredContent"]["chunks"].as_array().unwrap().len(), 1, "{answer}");
+            let answer = house
+                .tool(
+                    &token,
+                    &kb,
+                    "search_chunks",
+                    json!({ "query": "otters", "as_of": as_of }),
+                )
+                .await;
+            assert_eq!(
+                answer["result"]["structuredContent"]["chunks"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                1,
+                "{answer}"
+            );
         }
         for offset in [json!(null), json!("0"), json!(0)] {
-            let answer = house.tool(&token, &kb, "get_document", json!({ "document_id": document, "offset": offset })).await;
-            assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("Otters swim."), "{answer}");
+            let answer = house
+                .tool(
+                    &token,
+                    &kb,
+                    "get_document",
+                    json!({ "document_id": document, "offset": offset }),
+                )
+                .await;
+            assert!(
+                answer["result"]["content"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains("Otters swim."),
+                "{answer}"
+            );
         }
     });
 }
@@ -52,9 +93,24 @@ fn search_takes_any_text_as_text() {
     on_both_engines(async |house| {
         let token = house.person("ann@example.org", "read").await;
         let kb = house.base("Papers", "open").await;
-        house.document(&kb, "a.md", "Otters AND bears (both) swim.").await;
-        for query in ["\"", "AND OR NOT", "title:(", "otters^9 ~2", "*", "[a TO b]", "' OR 1=1 --", "\\", "👩‍🚀", "\u{0}otters"] {
-            let answer = house.tool(&token, &kb, "search_chunks", json!({ "query": query })).await;
+        house
+            .document(&kb, "a.md", "Otters AND bears (both) swim.")
+            .await;
+        for query in [
+            "\"",
+            "AND OR NOT",
+            "title:(",
+            "otters^9 ~2",
+            "*",
+            "[a TO b]",
+            "' OR 1=1 --",
+            "\\",
+            "👩‍🚀",
+            "\u{0}otters",
+        ] {
+            let answer = house
+                .tool(&token, &kb, "search_chunks", json!({ "query": query }))
+                .await;
             assert!(answer["result"]["isError"].is_null(), "{query}: {answer}");
         }
     });
@@ -80,9 +136,25 @@ fn a_body_that_is_no_json_object_is_refused_in_a_sentence() {
                 .body(axum::body::Body::from(body.to_owned()))
                 .unwrap();
             let answer = house.send(request).await;
-            assert_eq!(answer.status, status, "{body}: {}", String::from_utf8_lossy(&answer.body));
+            assert_eq!(
+                answer.status,
+                status,
+                "{body}: {}",
+                String::from_utf8_lossy(&answer.body)
+            );
         }
         let kbs = house.get(&token, "/api/v1/kbs").await.ok();
-        assert_eq!(kbs["kbs"], Value::Array(kbs["kbs"].as_array().unwrap().iter().take(1).cloned().collect()));
+        assert_eq!(
+            kbs["kbs"],
+            Value::Array(
+                kbs["kbs"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .take(1)
+                    .cloned()
+                    .collect()
+            )
+        );
     });
 }
