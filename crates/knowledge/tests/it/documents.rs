@@ -102,6 +102,23 @@ on_both_engines! {
         assert_eq!(app.viewer().found("Series C target new start").await, ["A new start."]);
     }
 
+    async fn a_version_that_waited_when_its_document_was_deleted_is_read_after_the_restore(app: &App) {
+        let document = app.document("plan.md", PLAN).await;
+        app.editor().add("plan.md", "A new start.", json!({})).await.unwrap();
+        let named = json!({ "document_id": document });
+        app.editor().call("delete_document", named.clone()).await.unwrap();
+        app.work().await;
+        app.tick();
+
+        app.editor().call("restore_document", named).await.unwrap();
+        let meanwhile = app.viewer().read(&document).await.unwrap();
+        app.work().await;
+
+        assert!(meanwhile.contains("harbour office"));
+        assert!(app.viewer().read(&document).await.unwrap().ends_with("A new start."));
+        assert_eq!(app.viewer().found("harbour start").await, ["A new start."]);
+    }
+
     async fn a_purged_document_leaves_no_word_and_no_file(app: &App) {
         let document = app.document("qzxvplanwords.md", "# Qzxvheading\nThe word qzxvcanary stands here.\n").await;
         let then = app.tick();
@@ -120,6 +137,10 @@ on_both_engines! {
         assert!(app.viewer().read(&other).await.unwrap().contains("harbour"));
         let files: Vec<_> = walk(app.data.path().join("blobs")).collect();
         assert_eq!(files.len(), 1, "{files:?}");
+        for file in walk(app.data.path().to_owned()) {
+            let bytes = std::fs::read(&file).unwrap();
+            assert!(!bytes.windows(10).any(|word| word == b"qzxvcanary"), "{}", file.display());
+        }
         let again = app.editor().add("qzxvplanwords.md", "Afresh.", json!({})).await.unwrap();
         assert_eq!(again.json["action"], "created");
     }
@@ -160,9 +181,9 @@ fn walk(folder: std::path::PathBuf) -> impl Iterator<Item = std::path::PathBuf> 
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                open.push(path)
+                open.push(path);
             } else {
-                files.push(path)
+                files.push(path);
             }
         }
     }
