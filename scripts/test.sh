@@ -94,6 +94,9 @@ if [[ ${QUIPU_OFFLINE:-} == 1 ]]; then
 fi
 [[ -z $online ]] || check "embedding model" embedding_model "$quipu"
 suite "rust tests" rust_tests
+check "16 writers and kill -9, SQLite" python3 -m peers.soak.run --quipu "$quipu"
+check "16 writers and kill -9, PostgreSQL" python3 -m peers.soak.run --quipu "$quipu" \
+    --database "$(postgres_database soak)" --documents 20
 
 if [[ -z $online ]]; then
     echo

@@ -35,7 +35,7 @@ ANSWER = "Ines Okafor"
 LAST_WORDS = "so that its disk keys can be withdrawn."
 NOT_FOUND = "No document with that id in this knowledge base"
 # What the clients make of a 401. Python SDK 2, and FastMCP on it, name no status.
-REFUSALS = ("401", "unauthor", "unauthenticated", "invalid_token", "auth_required", "server returned an error response")
+REFUSALS = ("401", "unauthor", "unauthenticated", "invalid_token", "auth_required", "auth required", "server returned an error response")
 CHECKS = ("list", "search", "read", "foreign", "revoked")
 
 

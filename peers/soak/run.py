@@ -71,9 +71,9 @@ def listed(quipu, base, token):
         if status != 200:
             raise SystemExit(f"listing: HTTP {status}: {page}")
         for document in page["documents"]:
-            if document["id"] in found:
+            if document["document_id"] in found:
                 raise SystemExit(f"listed twice: {document}")
-            found[document["id"]] = document
+            found[document["document_id"]] = document
         cursor = page["next_cursor"]
     return found
 
@@ -95,7 +95,7 @@ def faults_of(quipu, base, token, acknowledged):
         by_name.setdefault(document["filename"], []).append(document)
     for word, document_id in acknowledged.items():
         same = by_name.get(f"{word}.md", [])
-        if len(same) != 1 or same[0]["id"] != document_id:
+        if len(same) != 1 or same[0]["document_id"] != document_id:
             yield f"{word}: acknowledged as {document_id}, listed as {same}"
         elif same[0]["state"] != "ready":
             yield f"{word}: {same[0]}"
