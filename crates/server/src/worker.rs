@@ -28,6 +28,7 @@ pub fn start(
     for _ in 0..WORKERS {
         tasks.spawn(work(Arc::clone(core), jobs, end.clone()));
     }
+    tasks.spawn(embed_what_lacks(Arc::clone(core)));
     tasks.spawn(flush(Arc::clone(core), end.clone()));
     tasks.spawn(seal(Arc::clone(core), end.clone()));
     tasks
@@ -43,6 +44,13 @@ async fn work(core: Arc<Core>, jobs: &'static [&'static [JobEntry]], end: watch:
                 wait(&core, &end).await;
             }
         }
+    }
+}
+
+/// A model may have been put in, or changed, while nothing ran.
+async fn embed_what_lacks(core: Arc<Core>) {
+    if let Err(error) = knowledge::documents::enqueue_missing_vectors(&core).await {
+        tracing::error!(cause = %job::describe(&error), "not all passages will have a vector");
     }
 }
 

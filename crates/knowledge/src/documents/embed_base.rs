@@ -65,19 +65,25 @@ pub async fn enqueue_missing_vectors(core: &Core) -> Result<usize> {
     drop(directory);
     let mut needed = 0;
     for tenant in tenants {
-        let mut tx = core.db.write(tenant.id).await?;
+        // Looked for in a reading transaction: over a large base it takes a while.
+        let mut tx = core.db.read(tenant.id).await?;
+        let mut lacking = Vec::new();
         for base in bases::list(&mut tx).await? {
-            if !vectors::missing(&mut tx, base.id, model, 0, 1)
-                .await?
-                .is_empty()
-            {
-                let work = EmbedBase {
-                    model: model.to_owned(),
-                    kb: base.id,
-                };
-                job::enqueue(core, &mut tx, Some(base.id), &work).await?;
-                needed += 1;
-            }
+            let missing = vectors::missing(&mut tx, base.id, model, 0, 1).await?;
+            lacking.extend((!missing.is_empty()).then_some(base.id));
+        }
+        drop(tx);
+        if lacking.is_empty() {
+            continue;
+        }
+        let mut tx = core.db.write(tenant.id).await?;
+        for kb in lacking {
+            let work = EmbedBase {
+                model: model.to_owned(),
+                kb,
+            };
+            job::enqueue(core, &mut tx, Some(kb), &work).await?;
+            needed += 1;
         }
         tx.commit().await?;
     }
