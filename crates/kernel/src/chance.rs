@@ -82,9 +82,10 @@ impl Chance {
                 getrandom::fill(&mut bytes).expect("the machine has a source of randomness");
             }
             ChanceKind::Counted(next) => {
-                let count = next.fetch_add(1, Ordering::SeqCst).to_be_bytes();
-                let width = N.min(count.len());
-                bytes[N - width..].copy_from_slice(&count[count.len() - width..]);
+                let count = next.fetch_add(1, Ordering::SeqCst).to_le_bytes();
+                for (byte, counted) in bytes.iter_mut().zip(count.into_iter().cycle()) {
+                    *byte = counted;
+                }
             }
         }
         bytes

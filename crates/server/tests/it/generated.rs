@@ -7,7 +7,7 @@ use serde_json::Value;
 use server::app::OPS;
 use server::mcp::tools::Catalogue;
 
-use crate::access;
+use crate::{access, examples};
 
 #[expect(
     clippy::disallowed_methods,
@@ -58,19 +58,28 @@ fn the_access_table_is_what_the_operations_say() {
     check("docs/access.md", &access::table(&Registry::new(OPS)));
 }
 
-#[test]
-fn the_manuals_page_of_operations_is_what_the_operations_say() {
+#[tokio::test]
+async fn the_manuals_page_of_operations_is_what_the_operations_say_and_answer() {
     let registry = Registry::new(OPS);
-    let pages = registry.iter().map(server::manual::section_of);
+    let examples = examples::of_every_operation().await;
     let mut page = String::from(
-        "# Operations\n\nMade from the operations; `BLESS=1 cargo test -p server` writes it anew.\n",
+        "# Operations\n\nMade from the operations, each with a call that was made and what it answered; \
+         `BLESS=1 cargo test -p server` writes it anew.\n",
     );
-    for section in pages {
-        page.push_str(&format!(
-            "\n## {}\n\n{}",
-            section.title.trim_start_matches("Operations › "),
-            section.text
-        ));
+    for registered in registry.iter() {
+        let section = server::manual::section_of(registered);
+        let title = section.title.trim_start_matches("Operations › ");
+        page.push_str(&format!("\n## {title}\n\n{}", section.text));
+        match examples.get(registered.entry.spec.name) {
+            Some(example) => page.push_str(&format!("\n{example}")),
+            None => assert!(
+                examples::WITHOUT
+                    .iter()
+                    .any(|(name, _)| *name == registered.entry.spec.name),
+                "{} has no worked example",
+                registered.entry.spec.name
+            ),
+        }
     }
     check("docs/operations.md", &page);
 }

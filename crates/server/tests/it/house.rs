@@ -136,6 +136,15 @@ async fn fresh_database() -> String {
 
 impl House {
     pub async fn new(engine: Engine, extra: &[(&str, &str)]) -> Self {
+        Self::with(engine, extra, Chance::system()).await
+    }
+
+    /// A house whose ids and secrets are the same at each run.
+    pub async fn repeatable() -> Self {
+        Self::with(Engine::Sqlite, &[], Chance::counted()).await
+    }
+
+    async fn with(engine: Engine, extra: &[(&str, &str)], chance: Chance) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = match engine {
             Engine::Sqlite => format!("sqlite:{}", folder.path().join("quipu.sqlite").display()),
@@ -159,7 +168,7 @@ impl House {
         let registry = Registry::new(OPS);
         let surroundings = Surroundings {
             clock: clock.clone(),
-            chance: Chance::system(),
+            chance,
             program: PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
         };
         let core = app::open_core(&settings, &registry, surroundings)

@@ -3,6 +3,7 @@
 mod access;
 mod accounts;
 mod doors;
+mod examples;
 mod generated;
 mod house;
 mod mcp;
