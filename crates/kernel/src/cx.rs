@@ -78,11 +78,6 @@ impl<'a, T: Target> Cx<'a, T> {
         &self.state.caller
     }
 
-    /// Who asks. Nobody on operations open to all.
-    pub fn principal(&self) -> Option<&Principal> {
-        self.state.caller.principal.as_ref()
-    }
-
     /// The file that came with the call.
     ///
     /// # Errors
@@ -130,6 +125,12 @@ impl<'a, T: Target> Cx<'a, T> {
 macro_rules! transactions {
     ($($target:ty => $tenant:ident;)*) => {$(
         impl<'a> Cx<'a, $target> {
+            /// Who asks.
+            pub fn principal(&self) -> &Principal {
+                let principal = self.state.caller.principal.as_ref();
+                principal.expect("the gate opens this target only to a known caller")
+            }
+
             /// A reading transaction: one consistent moment.
             pub async fn read(&self) -> Result<Tx> {
                 Ok(self.state.core.db.read(self.target.$tenant()).await?)

@@ -65,7 +65,7 @@ impl Operation for CreateToken {
         .cli("token create", &[]);
 
     async fn run(self, cx: &Cx<'_, Account>) -> Result<CreatedToken> {
-        let principal = cx.principal().ok_or_else(kernel::gate::unauthenticated)?;
+        let principal = cx.principal();
         let scopes = self.scope.unwrap_or(Scopes::READ);
         below_ceiling(principal, scopes, self.kb_ids.as_deref())?;
         let name = checked_name(&self.name)?;

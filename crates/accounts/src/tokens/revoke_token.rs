@@ -34,7 +34,7 @@ impl Operation for RevokeToken {
         .cli("token revoke", &["token_id"]);
 
     async fn run(self, cx: &Cx<'_, Account>) -> Result<RevokedToken> {
-        let principal = cx.principal().ok_or_else(kernel::gate::unauthenticated)?;
+        let principal = cx.principal();
         cx.about("token", self.token_id);
         let mut tx = cx.write().await?;
         let token = credentials::find(&mut tx, self.token_id).await?;

@@ -23,10 +23,7 @@ impl Operation for DisableUser {
 
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<UserInfo> {
         let mut user = super::known(cx, cx.target.id(), &self.email).await?;
-        if cx
-            .principal()
-            .is_some_and(|principal| principal.user == user.id)
-        {
+        if cx.principal().user == user.id {
             return Err(Error::invalid(
                 "`email` must be another person's: nobody disables themself",
             ));
