@@ -10,6 +10,9 @@ mod fold;
 mod language;
 mod words;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 pub use fold::fold;
 pub use language::{Language, Languages};
 
@@ -111,14 +114,7 @@ fn of_folded(folded: &str, language: Language) -> Terms {
 /// written in lends its stemmer. Function words count little unless there is nothing else.
 pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
     let folded = fold(text);
-    let mut asked = Vec::new();
-    let mut add = |kind: Kind, text: String, weight: f32| match asked
-        .iter_mut()
-        .find(|known: &&mut Asked| known.kind == kind && known.text == text)
-    {
-        Some(known) => known.weight += weight,
-        None => asked.push(Asked { kind, text, weight }),
-    };
+    let mut asking = Asking::default();
     let mut content = false;
     words::each(&folded, &mut |piece| match piece {
         Piece::Word(word) => {
@@ -133,36 +129,64 @@ pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
                 }
             }
             for stem in stems {
-                add(Kind::Stem, stem, weight);
+                asking.add(Kind::Stem, &stem, weight);
             }
+            asking.add(Kind::Word, &cut(word), weight);
             if languages.any_grams() || !word.is_ascii() {
-                grams(word, &mut |gram| add(Kind::Gram, gram.to_owned(), weight));
+                grams(word, &mut |gram| asking.add(Kind::Gram, gram, weight));
             }
-            add(Kind::Word, cut(word), weight);
         }
         Piece::Code(code) => {
             content = true;
-            add(Kind::Word, cut(code), 1.0);
-            add(Kind::Stem, cut(code), 1.0);
+            asking.add(Kind::Stem, &cut(code), 1.0);
+            asking.add(Kind::Word, &cut(code), 1.0);
         }
         Piece::Pair(pair) => {
             content = true;
-            add(Kind::Word, pair.to_owned(), 1.0);
-            add(Kind::Stem, pair.to_owned(), 1.0);
+            asking.add(Kind::Stem, pair, 1.0);
+            asking.add(Kind::Word, pair, 1.0);
         }
         // Pairs say more than single characters, which are asked for only when alone.
         Piece::Single(_) => content = true,
         Piece::Lone(character) => {
             content = true;
-            add(Kind::Gram, character.to_owned(), 1.0);
+            asking.add(Kind::Gram, character, 1.0);
         }
     });
+    let mut asked = asking.asked;
     if !content {
         for term in &mut asked {
             term.weight /= FUNCTION_WORD;
         }
     }
     asked
+}
+
+/// Terms asked at most: some 150 words. What a longer question adds changes little.
+const ASKED_MAX: usize = 512;
+
+/// The terms of a question so far.
+#[derive(Default)]
+struct Asking {
+    asked: Vec<Asked>,
+    places: HashMap<(Kind, String), usize>,
+}
+
+impl Asking {
+    fn add(&mut self, kind: Kind, text: &str, weight: f32) {
+        match self.places.entry((kind, text.to_owned())) {
+            Entry::Occupied(place) => self.asked[*place.get()].weight += weight,
+            Entry::Vacant(place) if self.asked.len() < ASKED_MAX => {
+                place.insert(self.asked.len());
+                self.asked.push(Asked {
+                    kind,
+                    text: text.to_owned(),
+                    weight,
+                });
+            }
+            Entry::Vacant(_) => {}
+        }
+    }
 }
 
 /// Whether a question may be in one of the languages (ISO 639-1), as far as can be told: whether
@@ -174,14 +198,20 @@ pub fn is_in(text: &str, codes: &[&str]) -> bool {
     let folded = fold(text);
     let (mut latin, mut other) = (0, 0);
     for c in folded.chars().filter(|c| c.is_alphabetic()) {
-        *(if language::is_latin(c) { &mut latin } else { &mut other }) += 1;
+        *(if language::is_latin(c) {
+            &mut latin
+        } else {
+            &mut other
+        }) += 1;
     }
     if latin < other {
         return language::is_in_script(&folded, codes);
     }
     match Language::of(&folded) {
         Language::Other => codes.iter().any(|code| Language::with_code(code).is_some()),
-        language => codes.iter().any(|code| Language::with_code(code) == Some(language)),
+        language => codes
+            .iter()
+            .any(|code| Language::with_code(code) == Some(language)),
     }
 }
 

@@ -147,12 +147,16 @@ impl Language {
 
     /// The language with this ISO 639-1 code, if it is one of these.
     pub(super) fn with_code(code: &str) -> Option<Self> {
-        TABLE.iter().find(|row| CODES[row.0 as usize] == code).map(|row| row.0)
+        TABLE
+            .iter()
+            .find(|row| CODES[row.0 as usize] == code)
+            .map(|row| row.0)
     }
 
-    /// Whether words of the language gain from grams: all but English, whose endings are few.
+    /// Whether words in plain letters gain from grams: not in English, whose endings are few, nor
+    /// where the language is not known, since short English texts are often among those.
     pub(super) const fn wants_grams(self) -> bool {
-        !matches!(self, Language::English)
+        !matches!(self, Language::English | Language::Other)
     }
 }
 
@@ -201,7 +205,9 @@ impl Languages {
 
     /// Whether some text in these languages was indexed with grams.
     pub(super) fn any_grams(self) -> bool {
-        self.0 & !(1 << Language::English as u32) != 0
+        TABLE
+            .iter()
+            .any(|row| row.0.wants_grams() && self.has(row.0))
     }
 }
 
