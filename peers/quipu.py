@@ -117,7 +117,7 @@ class Quipu:
         request = urllib.request.Request(
             f"http://{self.address}/api/v1{path}", body, {"Authorization": f"Bearer {token}"}, method=method
         )
-        return answered(request)
+        return parsed(answered(request))
 
     def call(self, base, token, tool, **arguments):
         """One `tools/call` as a script would send it; the JSON-RPC result."""
@@ -132,6 +132,11 @@ class Quipu:
 
 def post(url, token, message):
     """Posts one JSON-RPC message; HTTP status and parsed body."""
+    return parsed(post_raw(url, token, message))
+
+
+def post_raw(url, token, message):
+    """Posts one JSON-RPC message; HTTP status and body as it came."""
     headers = {
         "Authorization": f"Bearer {token}",
         "Content-Type": "application/json",
@@ -144,12 +149,16 @@ def post(url, token, message):
 def answered(request):
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, json.loads(answer.read() or b"null")
+            return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refusal:
-        body = refusal.read()
-        with contextlib.suppress(ValueError):
-            return refusal.code, json.loads(body)
-        return refusal.code, body.decode(errors="replace")
+        return refusal.code, refusal.read().decode(errors="replace")
+
+
+def parsed(answer):
+    status, body = answer
+    with contextlib.suppress(ValueError):
+        return status, json.loads(body)
+    return status, body
 
 
 def free_port():

@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
-# Everything that is checked without running it.
+# Everything that is checked without running it. Goes on after a fault, so that
+# one run names them all.
 set -euo pipefail
 # shellcheck source=scripts/local.sh
 source "$(dirname "$0")/local.sh"
 cd "$root"
 
-cargo fmt --all --check
-cargo clippy --workspace --all-targets --quiet -- --deny warnings
-cargo xtask tidy
-RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
-cargo fmt --check --manifest-path peers/rmcp/Cargo.toml
+faults=()
+lint() {
+    "${@:2}" || faults+=("$1")
+}
+
+lint "format" cargo fmt --all --check
+lint "format of the rmcp peer" cargo fmt --check --manifest-path peers/rmcp/Cargo.toml
+lint "clippy" cargo clippy --workspace --all-targets --quiet -- --deny warnings
+lint "floors" cargo xtask tidy
+lint "documentation" env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
 if command -v shellcheck >/dev/null; then
-    shellcheck scripts/*.sh .ci/run
+    lint "shell scripts" shellcheck --external-sources scripts/*.sh .ci/run
 else
     echo "shellcheck is not installed: the scripts were not checked"
+fi
+
+if ((${#faults[@]})); then
+    printf 'faults: %s\n' "$(printf '%s, ' "${faults[@]}" | sed 's/, $//')"
+    exit 1
 fi

@@ -23,7 +23,7 @@ import sys
 import time
 import uuid
 
-from peers.quipu import Quipu, free_port, post
+from peers.quipu import Quipu, free_port, post, post_raw
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = HERE.parent
@@ -82,15 +82,15 @@ def message(method, **params):
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-def load(url, token, body, connections, seconds):
-    """Requests per second under `wrk`; any refused or broken answer ends the run."""
+def load(url, token, body, connections, seconds, *expected):
+    """Rate and latencies under `wrk`; any refused, broken or unexpected answer ends the run."""
     done = subprocess.run(
-        ["taskset", "-c", LOAD_CORE, "wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s",
-         "-s", HERE / "load.lua", url, "--", token, json.dumps(body)],
+        ["taskset", "-c", LOAD_CORE, "wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "10s",
+         "-s", HERE / "load.lua", url, "--", token, json.dumps(body), *expected],
         capture_output=True, text=True, check=True,
     )
     totals = json.loads(done.stdout.strip().splitlines()[-1])
-    if totals["refused"] or totals["broken"]:
+    if totals["refused"] or totals["broken"] or totals["wrong"]:
         raise SystemExit(f"{url}: {totals}")
     return totals["requests"] / totals["seconds"], totals["p50_us"], totals["p99_us"]
 
@@ -100,6 +100,13 @@ def memory(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     sizes = dict(line.split(":", 1) for line in status.splitlines())
     return tuple(int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+
+
+def raw_answer(url, token, body):
+    status, answer = post_raw(url, token, body)
+    if status != 200:
+        raise SystemExit(f"{url}: HTTP {status}: {answer}")
+    return answer
 
 
 def answer_text(status, answer):
@@ -240,9 +247,13 @@ def main():
             lists[name] = json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
             if post(url, token + "x", operations["ping"])[0] != 401:
                 raise SystemExit(f"{name} takes a wrong token")
-            load(url, token, operations["read"], 16, 2)
 
         search = {"search": message("tools/call", name="search_chunks", arguments={"query": "who approves travel above the limit"})}
+        # The warm-up is also the proof that every answer is the right one.
+        for name, (url, _) in servers.items():
+            for operation, body in {**operations, **(search if name == "quipu" else {})}.items():
+                load(url, token, body, 16, 2, raw_answer(url, token, body))
+
         taken = {}
         for _ in range(words.rounds):
             for operation, body in {**operations, **search}.items():
