@@ -25,14 +25,5 @@ cargo build --workspace --bin quipu --profile "$profile"
 
 quipu=$target/$folder/quipu
 export QUIPU_DATA=${QUIPU_DATA:-$root/data}
-# Installed beside and copied: `serve` makes the demo base in a new data folder
-# only, and any other verb before it would have made the folder an old one.
-if [[ ! -d $QUIPU_DATA/models ]]; then
-    if embedding_model "$quipu"; then
-        mkdir -p "$QUIPU_DATA"
-        cp -R "$QUIPU_TEST_MODELS" "$QUIPU_DATA/models"
-    else
-        echo "Quipu searches by words alone; \`quipu models install\` tries again"
-    fi
-fi
+"$quipu" models install || echo "Quipu searches by words alone; \`quipu models install\` tries again"
 exec "$quipu" serve --demo samples "$@"

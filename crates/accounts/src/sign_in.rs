@@ -57,7 +57,11 @@ fn principal(
         credential: Credential {
             id: credential.id,
             name: credential.name,
-            kind: CredentialKind::Personal,
+            kind: match credential.kind {
+                credentials::CredentialKind::Personal => CredentialKind::Personal,
+                credentials::CredentialKind::SignedIn => CredentialKind::SignedIn,
+            },
+            expires_at: credential.expires_at,
             scopes: credential.scopes,
             bases: match credential.bases {
                 Reach::All => Bases::All,

@@ -18,8 +18,6 @@ pub struct Started {
     pub tenant: TenantId,
     /// The administrator.
     pub admin: UserId,
-    /// Whether it was made just now.
-    pub is_new: bool,
     /// Secret of a set-up link, while the administrator has no password.
     pub set_up_secret: Option<String>,
 }
@@ -31,11 +29,11 @@ pub async fn start(core: &Core) -> Result<Started> {
     let mut directory = core.db.read_directory().await?;
     let found = users::first_system_admin(&mut directory).await?;
     drop(directory);
-    let (tenant, admin, is_new, has_password) = if let Some((admin, password)) = found {
-        (admin.tenant, admin.id, false, password.is_some())
+    let (tenant, admin, has_password) = if let Some((admin, password)) = found {
+        (admin.tenant, admin.id, password.is_some())
     } else {
         let (tenant, admin) = make_first(core).await?;
-        (tenant, admin, true, false)
+        (tenant, admin, false)
     };
     let set_up_secret = if has_password {
         None
@@ -45,7 +43,6 @@ pub async fn start(core: &Core) -> Result<Started> {
     Ok(Started {
         tenant,
         admin,
-        is_new,
         set_up_secret,
     })
 }

@@ -63,6 +63,7 @@ impl From<Credential> for TokenInfo {
 /// A personal token that begins now.
 pub(crate) struct NewToken {
     pub owner: UserId,
+    pub kind: CredentialKind,
     pub name: String,
     pub scopes: Scopes,
     pub kb_ids: Option<Vec<KbId>>,
@@ -76,7 +77,7 @@ pub(crate) async fn issue(core: &Core, tx: &mut Tx, new: NewToken) -> Result<Cre
         id: CredentialId::new(core.ids.next()),
         tenant: tx.tenant(),
         user: Some(new.owner),
-        kind: CredentialKind::Personal,
+        kind: new.kind,
         name: new.name,
         hint: secret.hint(PERSONAL_PREFIX),
         scopes: new.scopes,

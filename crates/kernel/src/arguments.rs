@@ -55,6 +55,22 @@ pub struct Argument {
     pub choices: Vec<String>,
     /// What is taken where it is absent, if that can be said.
     pub default: Option<Value>,
+    /// Least and greatest whole number.
+    pub bounds: (i64, i64),
+}
+
+/// The bounds that a schema states, or that its format implies.
+fn bounds_of(property: &Value) -> (i64, i64) {
+    let stated = |name: &str| property.get(name).and_then(Value::as_i64);
+    let implied = match property.get("format").and_then(Value::as_str) {
+        Some("uint8") => u8::MAX.into(),
+        Some("uint32") => u32::MAX.into(),
+        _ => i64::MAX,
+    };
+    (
+        stated("minimum").unwrap_or(i64::MIN),
+        stated("maximum").unwrap_or(implied),
+    )
 }
 
 /// The arguments of an operation in the order of its struct.
@@ -143,6 +159,7 @@ impl ArgumentTable {
                     .get("default")
                     .filter(|value| !value.is_null())
                     .cloned(),
+                bounds: bounds_of(inner),
             }
         });
         Self(arguments.collect())
@@ -216,6 +233,9 @@ fn refusal(name: &str, fault: &str) -> Error {
     Error::invalid(format!("`{name}` {fault}")).details(json!({ "argument": name }))
 }
 
+/// Below this every whole number is a float of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// The value in the shape of the argument; `None` if it counts as absent.
 fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
     let fitted = match (argument.shape, value) {
@@ -247,7 +267,7 @@ fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
             .unwrap_or(Value::String(text)),
         (Shape::Integer, Value::Number(number)) => match number.as_f64() {
             // 5.0 is what some clients make of 5.
-            Some(float) if !number.is_i64() && !number.is_u64() && float.fract() == 0.0 => {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
                 Value::from(float as i64)
             }
             _ => Value::Number(number),
@@ -273,10 +293,23 @@ fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
         Shape::List => fitted.is_array(),
         Shape::Object => fitted.is_object(),
     };
+    let shown: String = fitted.to_string().chars().take(80).collect();
+    let (least, greatest) = argument.bounds;
+    let is_number = argument.shape == Shape::Integer && fits;
+    let within = fitted
+        .as_i64()
+        .is_some_and(|number| (least..=greatest).contains(&number));
+    if is_number && !within {
+        let fault = match (least, greatest) {
+            (i64::MIN, _) => format!("must be at most {greatest}, not {shown}"),
+            (_, i64::MAX) => format!("must be {least} or more and below 2^63, not {shown}"),
+            _ => format!("must be from {least} to {greatest}, not {shown}"),
+        };
+        return Err(refusal(&argument.name, &fault));
+    }
     if fits {
         return Ok(Some(fitted));
     }
-    let shown: String = fitted.to_string().chars().take(80).collect();
     Err(refusal(
         &argument.name,
         &format!("must be {}, not `{shown}`", argument.shape.words()),

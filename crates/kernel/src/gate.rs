@@ -21,7 +21,7 @@ use crate::cx::{CallState, Upload};
 use crate::operation::Answer;
 use crate::principal::{Caller, Credential, CredentialKind, Principal};
 use crate::target::Opened;
-use crate::{Core, Door, Error, Registered, Spec};
+use crate::{Bases, Core, Door, Error, Registered, Spec, TargetKind};
 
 /// A call that passed the first four steps.
 pub struct Admitted<'a> {
@@ -107,7 +107,7 @@ async fn decide(
     let Some(principal) = principal else {
         return Ok(opened);
     };
-    covers(&registered.entry.spec, principal, role)?;
+    covers(registered, principal, role)?;
     core.charge(principal.credential.id, registered.entry.spec.cost)
         .map_err(|wait| {
             let sentence = format!("this token has spent its calls; try again in {wait} s");
@@ -118,11 +118,10 @@ async fn decide(
 
 fn may_use_door(credential: &Credential, door: Door) -> Result<()> {
     match (credential.kind, door) {
-        (CredentialKind::Personal, Door::Rest | Door::Base)
+        (CredentialKind::Personal | CredentialKind::SignedIn, Door::Rest | Door::Base)
         | (CredentialKind::Local, Door::Local | Door::Rest) => Ok(()),
-        (CredentialKind::Personal, Door::Local) | (CredentialKind::Local, Door::Base) => {
-            Err(unauthenticated())
-        }
+        (CredentialKind::Personal | CredentialKind::SignedIn, Door::Local)
+        | (CredentialKind::Local, Door::Base) => Err(unauthenticated()),
     }
 }
 
@@ -130,16 +129,25 @@ fn may_use_door(credential: &Credential, door: Door) -> Result<()> {
 ///
 /// # Errors
 /// `insufficient_scope` or `forbidden`, saying what is missing.
-pub fn covers(spec: &Spec, principal: &Principal, role: Option<Role>) -> Result<()> {
-    if !principal.credential.scopes.allow(spec.scope) {
+pub fn covers(registered: &Registered, principal: &Principal, role: Option<Role>) -> Result<()> {
+    let spec = &registered.entry.spec;
+    let scopes = principal.credential.scopes;
+    if !scopes.allow(spec.scope) {
         let sentence = format!(
-            "`{}` needs a token with the scope `{}`; this one has `{}`",
+            "`{}` needs a token with the scope `{}`; this one has `{scopes}`",
             spec.name,
             spec.scope.name(),
-            principal.credential.scopes
         );
         let details = json!({ "needed": spec.scope.name() });
         return Err(Error::new(Code::InsufficientScope, sentence).details(details));
+    }
+    // What is about the whole organisation is above a ceiling of some of its bases.
+    if registered.entry.target == TargetKind::Tenant && principal.credential.bases != Bases::All {
+        let sentence = format!(
+            "`{}` is about the whole organisation, and this token reaches only some bases",
+            spec.name
+        );
+        return Err(Error::new(Code::InsufficientScope, sentence));
     }
     if spec.system_admin && !principal.system_admin {
         let sentence = format!("`{}` is for system admins", spec.name);

@@ -147,6 +147,13 @@ pub async fn run_next(core: &Arc<Core>, entries: &[&'static [JobEntry]]) -> Resu
         .flatten()
         .find(|entry| entry.kind == job.kind);
     let outcome = match entry {
+        Some(entry) if job.attempts > entry.attempts => Err(JobError::Fail(Error::new(
+            model::Code::Internal,
+            format!(
+                "it was begun {} times and the server ended each time before it did",
+                entry.attempts
+            ),
+        ))),
         Some(entry) => with_heartbeat(&cx, &job, (entry.run)(&cx, &job.payload)).await,
         None => Err(JobError::Fail(Error::internal(format!(
             "no job is called {}",

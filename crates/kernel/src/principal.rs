@@ -1,6 +1,6 @@
 //! Who asks, with which credential.
 
-use model::{CredentialId, KbId, RequestId, Scopes, TenantId, UserId};
+use model::{CredentialId, KbId, RecordTime, RequestId, Scopes, TenantId, UserId};
 use uuid::Uuid;
 
 /// Who pays and decides, and the secret that was used to say so.
@@ -33,6 +33,8 @@ pub struct Credential {
     pub scopes: Scopes,
     /// Where it may be used at most.
     pub bases: Bases,
+    /// When it ends; none for never.
+    pub expires_at: Option<RecordTime>,
 }
 
 /// Kinds of credentials.
@@ -40,6 +42,8 @@ pub struct Credential {
 pub enum CredentialKind {
     /// A personal access token.
     Personal,
+    /// A token that a password bought, for some hours.
+    SignedIn,
     /// Being able to open the data folder or its socket.
     Local,
 }
@@ -61,6 +65,15 @@ impl Bases {
             Bases::Only(bases) => bases.contains(&kb),
         }
     }
+
+    /// Whether `others` (none for all) are below this ceiling.
+    pub fn contain(&self, others: Option<&[KbId]>) -> bool {
+        match (self, others) {
+            (Bases::All, _) => true,
+            (Bases::Only(_), None) => false,
+            (Bases::Only(_), Some(others)) => others.iter().all(|&kb| self.cover(kb)),
+        }
+    }
 }
 
 impl Credential {
@@ -72,6 +85,7 @@ impl Credential {
             kind: CredentialKind::Local,
             scopes: Scopes::ALL,
             bases: Bases::All,
+            expires_at: None,
         }
     }
 }

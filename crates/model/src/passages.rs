@@ -6,6 +6,7 @@
 //! smallest first, so that an edit moves only the cuts near it and the other passages keep their
 //! text and with it their ids and vectors.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -110,14 +111,20 @@ fn split_body(body: &str) -> Vec<String> {
     let units = units(body);
     let mut passages = Vec::new();
     // Stretches still to be looked at, the first in the text on top.
-    let mut open = Vec::from([(0, units.len())]);
-    while let Some((start, end)) = open.pop() {
+    let mut open = Vec::from([(0, units.len(), 0)]);
+    let depth_max = depth_max(units.len());
+    while let Some((start, end, depth)) = open.pop() {
         if start == end {
             continue;
         }
-        if let Some(at) = cut(&units[start..end]) {
-            open.push((start + at, end));
-            open.push((start, start + at));
+        let choice = if depth < depth_max {
+            Choice::Seam
+        } else {
+            Choice::Middle
+        };
+        if let Some(at) = cut(&units[start..end], choice) {
+            open.push((start + at, end, depth + 1));
+            open.push((start, start + at, depth + 1));
             continue;
         }
         let first = &units[start];
@@ -131,22 +138,42 @@ fn split_body(body: &str) -> Vec<String> {
     passages
 }
 
+/// How a place to cut at is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// The best seam, and of equal ones the one nearest to the middle.
+    Seam,
+    /// The middle.
+    Middle,
+}
+
+/// Cuts within cuts before the middle is taken instead of the best seam: well above what hashes
+/// of ordinary text lead to, so that text made to be cut badly costs n log n, not n².
+fn depth_max(units: usize) -> u32 {
+    4 * (usize::BITS - units.leading_zeros()) + 16
+}
+
 /// Before which unit to cut the stretch; none if it is short enough.
-fn cut(stretch: &[Unit]) -> Option<usize> {
+fn cut(stretch: &[Unit], choice: Choice) -> Option<usize> {
     let total: usize = stretch.iter().map(|unit| unit.tokens).sum();
     if total <= TOKENS_MAX || stretch.len() < 2 {
         return None;
     }
     let mut before = 0;
-    let mut best: Option<(bool, Seam, std::cmp::Reverse<u64>, usize)> = None;
+    let mut best = None;
     for (n, unit) in stretch.iter().enumerate() {
         if 0 < n {
             let roomy = TOKENS_MIN <= before && TOKENS_MIN <= total - before;
-            best = best.max(Some((roomy, unit.seam, std::cmp::Reverse(unit.hash), n)));
+            let off_middle = Reverse((2 * before).abs_diff(total));
+            let seam = match choice {
+                Choice::Seam => Some((roomy, unit.seam, Reverse(unit.hash))),
+                Choice::Middle => None,
+            };
+            best = best.max(Some((seam, off_middle, n)));
         }
         before += unit.tokens;
     }
-    best.map(|found| found.3)
+    best.map(|(_, _, at)| at)
 }
 
 /// The body in pieces of at most [`TOKENS_MAX`] tokens, each as large as its kind of seam allows.
@@ -350,6 +377,44 @@ mod tests {
     fn paragraphs(count: usize) -> Vec<String> {
         let sentence = |n: usize| format!("Paragraph {n} tells of the harvest in the valley {n}. ");
         (0..count).map(|n| sentence(n).repeat(3 + n % 4)).collect()
+    }
+
+    #[test]
+    fn text_that_repeats_is_cut_in_little_more_than_linear_time() {
+        for body in ["*a **b ".repeat(60_000), "ok\n".repeat(60_000)] {
+            let units = units(&body);
+            let mut looked_at = 0;
+            let mut open = vec![(0, units.len(), 0)];
+            while let Some((start, end, depth)) = open.pop() {
+                looked_at += end - start;
+                assert!(depth <= depth_max(units.len()) + 20);
+                if let Some(at) = cut(&units[start..end], Choice::Seam) {
+                    open.push((start, start + at, depth + 1));
+                    open.push((start + at, end, depth + 1));
+                }
+            }
+            assert!(
+                looked_at < 40 * units.len(),
+                "{looked_at} of {}",
+                units.len()
+            );
+        }
+    }
+
+    #[test]
+    fn the_middle_is_taken_where_seams_lead_nowhere() {
+        let body = (0..20_000)
+            .map(|n| format!("line {n}\n"))
+            .collect::<String>();
+        let units = units(&body);
+
+        let at = cut(&units, Choice::Middle).unwrap();
+
+        assert!(
+            units.len().abs_diff(2 * at) < units.len() / 10,
+            "{at} of {}",
+            units.len()
+        );
     }
 
     #[test]

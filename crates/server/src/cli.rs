@@ -22,7 +22,7 @@ const AFTER_HELP: &str = "\
 Without --server a verb acts on the data folder: through the socket of the server that has it in \
 use, or by itself. With --server and --token it acts on another server.
 
-Exit codes: 0 done, 2 wrong arguments, 3 not allowed, 4 not there, 5 conflict, 7 too many calls, \
+Exit codes: 0 done, 1 this machine or the way to the server, 2 wrong arguments, 3 not allowed, 4 not there, 5 conflict, 7 too many calls, \
 70 a fault of the server, 74 disk full, 75 try again.";
 
 fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
@@ -112,7 +112,12 @@ pub fn run(words: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
         .enable_all()
         .build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(dispatch(registry, &matches)),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(dispatch(registry, &matches));
+            // Arithmetic on a thread of its own does not hold up the end.
+            runtime.shutdown_background();
+            outcome
+        }
         Err(error) => Err(Failure::local(error.to_string())),
     };
     match outcome {

@@ -89,17 +89,29 @@ pub async fn make(router: &Router, samples: &Path) -> Result<Demo, String> {
     })
 }
 
-/// The id of the base that an earlier start made, if it is still there.
-pub async fn find(router: &Router) -> Option<String> {
-    let bases = call(router, Method::GET, "/kbs", Body::empty())
-        .await
-        .ok()?;
-    let mut bases = bases["kbs"].as_array()?.iter();
-    Some(
-        bases.find(|base| base["name"] == NAME)?["id"]
-            .as_str()?
-            .to_owned(),
-    )
+/// What the deployment holds already.
+pub enum Look {
+    /// No base at all.
+    Nothing,
+    /// The demo of an earlier start.
+    Demo(String),
+    /// Bases, and the demo not among them.
+    Others,
+}
+
+/// Looks for the demo.
+///
+/// # Errors
+/// The sentence of whatever refused.
+pub async fn look(router: &Router) -> Result<Look, String> {
+    let answer = call(router, Method::GET, "/kbs", Body::empty()).await?;
+    let bases = answer["kbs"].as_array().cloned().unwrap_or_default();
+    let demo = bases.iter().find(|base| base["name"] == NAME);
+    Ok(match demo.and_then(|base| base["id"].as_str()) {
+        Some(kb) => Look::Demo(kb.to_owned()),
+        None if bases.is_empty() => Look::Nothing,
+        None => Look::Others,
+    })
 }
 
 /// Ready lines for a shell, two agents and a JSON settings file.

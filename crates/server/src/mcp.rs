@@ -9,7 +9,7 @@ pub mod tools;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
@@ -55,7 +55,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn routes() -> Router<Arc<App>> {
     SURFACES.iter().fold(Router::new(), |router, surface| {
         let handler = move |State(app): State<Arc<App>>,
-                            params: RawPathParams,
+                            params: rest::Params,
                             request: Request| {
             async move { serve(&app, surface, &params, request).await }
         };
@@ -68,7 +68,7 @@ pub fn routes() -> Router<Arc<App>> {
 async fn serve(
     app: &Arc<App>,
     surface: &Surface,
-    params: &RawPathParams,
+    params: &rest::Params,
     request: Request,
 ) -> Response {
     if request.method() != Method::POST {
@@ -88,10 +88,9 @@ async fn serve(
         Ok(incoming) => incoming,
         Err(refusal) => return answer(refusal.into(), None),
     };
-    let kb = params
-        .iter()
-        .find(|(name, _)| *name == "kb_id")
-        .and_then(|(_, id)| id.parse().ok());
+    let params = params.as_ref().ok();
+    let kb = params.and_then(|params| params.iter().find(|(name, _)| *name == "kb_id"));
+    let kb = kb.and_then(|(_, id)| id.parse().ok());
     let base = match target(app, &principal, kb).await {
         Ok(base) => base,
         Err(error) => return answer(Reply::fault(first_id(&incoming), &error), error.retry_after),

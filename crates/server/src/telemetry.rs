@@ -11,6 +11,21 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::Settings;
 
+/// Libraries that are never asked for more than warnings.
+const QUIET: &[&str] = &[
+    "tokio_postgres",
+    "deadpool_postgres",
+    "rusqlite",
+    "tantivy",
+    "hyper",
+    "hyper_util",
+    "reqwest",
+    "rustls",
+    "html5ever",
+    "lopdf",
+    "pdf_extract",
+];
+
 /// Starts the log, on standard error.
 ///
 /// Nothing that is logged holds a secret or a text of the store: fields are ids, names of
@@ -25,6 +40,11 @@ pub fn start_log(settings: &Settings) -> Result<(), String> {
             settings.log_level
         )
     })?;
+    // Drivers print the parameters of statements, which hold texts, whatever the level.
+    let filter = QUIET.iter().fold(filter, |filter, library| {
+        let directive = format!("{library}=warn").parse();
+        filter.add_directive(directive.expect("the names of crates make directives"))
+    });
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

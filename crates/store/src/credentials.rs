@@ -39,11 +39,23 @@ pub enum Reach {
     Only(Vec<KbId>),
 }
 
+impl Reach {
+    /// The bases, if not all.
+    pub fn listed(&self) -> Option<&[KbId]> {
+        match self {
+            Reach::All => None,
+            Reach::Only(bases) => Some(bases),
+        }
+    }
+}
+
 /// What a credential is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialKind {
     /// A personal access token.
     Personal,
+    /// A token that a password bought, for some hours.
+    SignedIn,
 }
 
 impl CredentialKind {
@@ -51,13 +63,14 @@ impl CredentialKind {
     pub const fn name(self) -> &'static str {
         match self {
             CredentialKind::Personal => "personal",
+            CredentialKind::SignedIn => "signed_in",
         }
     }
 }
 
 /// The text names no kind of credential.
 #[derive(Debug, thiserror::Error)]
-#[error("a credential is `personal`, not `{0}`")]
+#[error("a credential is `personal` or `signed_in`, not `{0}`")]
 pub struct NotACredentialKind(String);
 
 impl FromStr for CredentialKind {
@@ -66,6 +79,7 @@ impl FromStr for CredentialKind {
     fn from_str(text: &str) -> Result<Self, NotACredentialKind> {
         match text {
             "personal" => Ok(CredentialKind::Personal),
+            "signed_in" => Ok(CredentialKind::SignedIn),
             other => Err(NotACredentialKind(other.to_owned())),
         }
     }

@@ -194,7 +194,10 @@ pub async fn claim(
 
 /// When the queue's next waiting job is due. In the directory.
 pub async fn next_due(tx: &mut Tx, queue: &str) -> Result<Option<RecordTime>, StoreError> {
-    tx.row(&NEXT, params![queue]).await?.map(|mut row| row.take()).transpose()
+    tx.row(&NEXT, params![queue])
+        .await?
+        .map(|mut row| row.take())
+        .transpose()
 }
 
 /// Says that the job's worker is alive; false if the job is no longer this attempt's.

@@ -121,7 +121,8 @@ impl Db {
         Ok(Tx {
             open,
             tenant,
-            reads: true, failed: false,
+            reads: true,
+            failed: false,
             recorder: self.recorder.clone(),
         })
     }
@@ -134,7 +135,8 @@ impl Db {
         Ok(Tx {
             open,
             tenant,
-            reads: false, failed: false,
+            reads: false,
+            failed: false,
             recorder: self.recorder.clone(),
         })
     }
@@ -152,6 +154,18 @@ impl Db {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.check().await,
             Engine::Postgres(postgres) => postgres.check().await,
+        }
+    }
+
+    /// Moves the log into the database file and empties it, so that what was erased is in no
+    /// file of ours. PostgreSQL keeps its log to itself: nothing happens there.
+    ///
+    /// # Errors
+    /// If a reader holds the log; the next one may succeed.
+    pub async fn empty_log(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.empty_log().await,
+            Engine::Postgres(_) => Ok(()),
         }
     }
 

@@ -1,5 +1,5 @@
-use kernel::{Account, Bases, Cx, Method, Operation, Principal, Reply, Spec};
-use model::{Code, Error, KbId, Result, Role, Scope, Scopes};
+use kernel::{Account, Bases, CredentialKind, Cx, Method, Operation, Principal, Reply, Spec};
+use model::{Code, Error, KbId, RecordTime, Result, Role, Scope, Scopes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,17 +69,7 @@ impl Operation for CreateToken {
         let scopes = self.scope.unwrap_or(Scopes::READ);
         below_ceiling(principal, scopes, self.kb_ids.as_deref())?;
         let name = checked_name(&self.name)?;
-        let now = cx.now();
-        let expires_at = match self.expires_in_days.unwrap_or(DAYS) {
-            0 => None,
-            days @ 1..=DAYS_MAX => Some(now.plus_seconds(i64::from(days) * 86_400)),
-            days => {
-                let sentence = format!(
-                    "`expires_in_days` must be 0 (never) or from 1 to {DAYS_MAX}, not {days}"
-                );
-                return Err(Error::invalid(sentence));
-            }
-        };
+        let expires_at = end(principal, self.expires_in_days, cx.now())?;
         let owner = owner(cx, principal, self.user.as_deref()).await?;
         let mut tx = cx.write().await?;
         if let Some(kb_ids) = &self.kb_ids {
@@ -88,6 +78,7 @@ impl Operation for CreateToken {
         let (owner, kb_ids) = (owner.id, self.kb_ids);
         let new = NewToken {
             owner,
+            kind: store::credentials::CredentialKind::Personal,
             name,
             scopes,
             kb_ids,
@@ -96,6 +87,35 @@ impl Operation for CreateToken {
         let created = issue(cx, &mut tx, new).await?;
         cx.about("token", created.info.id);
         tx.commit(created).await
+    }
+}
+
+/// When the token will end: no later than a personal token that makes it.
+fn end(principal: &Principal, days: Option<u32>, now: RecordTime) -> Result<Option<RecordTime>> {
+    let wished = match days.unwrap_or(DAYS) {
+        0 => None,
+        days @ 1..=DAYS_MAX => Some(now.plus_seconds(i64::from(days) * 86_400)),
+        days => {
+            return Err(Error::invalid(format!(
+                "`expires_in_days` must be 0 (never) or from 1 to {DAYS_MAX}, not {days}"
+            )));
+        }
+    };
+    let maker = &principal.credential;
+    let own_end = maker
+        .expires_at
+        .filter(|_| maker.kind == CredentialKind::Personal);
+    match (own_end, wished) {
+        (Some(own), wished) if wished.is_none_or(|wished| own < wished) => match days {
+            None => Ok(Some(own)),
+            Some(_) => Err(Error::new(
+                Code::InsufficientScope,
+                format!(
+                    "a token that ends {own} cannot make one that outlives it; leave `expires_in_days` out or name fewer"
+                ),
+            )),
+        },
+        (_, wished) => Ok(wished),
     }
 }
 
@@ -122,11 +142,7 @@ fn below_ceiling(principal: &Principal, scopes: Scopes, kb_ids: Option<&[KbId]>)
         );
         return Err(Error::new(Code::InsufficientScope, sentence));
     }
-    let within = match (&principal.credential.bases, kb_ids) {
-        (Bases::All, _) => true,
-        (Bases::Only(_), None) => false,
-        (bases @ Bases::Only(_), Some(kb_ids)) => kb_ids.iter().all(|&kb| bases.cover(kb)),
-    };
+    let within = principal.credential.bases.contain(kb_ids);
     if within {
         return Ok(());
     }
@@ -144,10 +160,10 @@ async fn owner(cx: &Cx<'_, Account>, principal: &Principal, email: Option<&str>)
     if email.eq_ignore_ascii_case(&principal.label) {
         return Ok(own);
     }
-    if !principal.system_admin {
+    if !principal.system_admin || principal.credential.bases != Bases::All {
         return Err(Error::new(
             Code::Forbidden,
-            "only system admins make tokens for others",
+            "only system admins make tokens for others, with a token that reaches all bases",
         ));
     }
     let user = crate::users::known(cx, cx.target.tenant(), email).await?;

@@ -47,8 +47,12 @@ impl Operation for ListTokens {
     async fn run(self, cx: &Cx<'_, Account>) -> Result<Tokens> {
         let principal = cx.principal();
         let rows = credentials::list(&mut cx.read().await?, principal.user).await?;
-        Ok(Tokens {
-            tokens: rows.into_iter().rev().map(TokenInfo::from).collect(),
-        })
+        let tokens = rows.into_iter().rev().map(TokenInfo::from);
+        // A token of some bases learns nothing about tokens of others.
+        let own = &principal.credential.bases;
+        let tokens = tokens
+            .filter(|token| own.contain(token.kb_ids.as_deref()))
+            .collect();
+        Ok(Tokens { tokens })
     }
 }

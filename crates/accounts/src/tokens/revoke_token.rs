@@ -40,7 +40,8 @@ impl Operation for RevokeToken {
         let token = credentials::find(&mut tx, self.token_id).await?;
         // A system admin may take anybody's token away.
         let within = |owner| principal.system_admin || owner == Some(principal.user);
-        let token = token.filter(|token| within(token.user));
+        let own = &principal.credential.bases;
+        let token = token.filter(|token| within(token.user) && own.contain(token.bases.listed()));
         let token = token.ok_or_else(|| Error::not_found("no token of yours with that id"))?;
         // Revoking twice tells when it was done.
         let revoked_at = token.revoked_at.unwrap_or(cx.now());

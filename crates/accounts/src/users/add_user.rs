@@ -45,7 +45,7 @@ impl Operation for AddUser {
         let user = User {
             id: UserId::new(cx.ids.next()),
             tenant: cx.target.id(),
-            name: self.name.unwrap_or(before_at),
+            name: crate::bases::checked_name(&self.name.unwrap_or(before_at))?,
             email,
             system_admin: self.admin,
             disabled_at: None,

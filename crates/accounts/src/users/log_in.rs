@@ -1,7 +1,12 @@
+use std::num::NonZeroU32;
+use std::sync::LazyLock;
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use kernel::{Cx, Method, Operation, Public, Spec};
 use model::{Code, Error, Result, Scopes};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use store::credentials::CredentialKind;
 use store::users;
 
 use super::normal_email;
@@ -22,6 +27,28 @@ pub struct LogIn {
 /// Life of a token that a password bought, in seconds.
 const SESSION_SECONDS: i64 = 12 * 60 * 60;
 
+/// Tries in a minute for one address, known or not, and how many at once.
+const TRIES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(6).expect("six is not zero");
+const TRIES_AT_ONCE: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
+/// Addresses remembered before those without recent tries are forgotten.
+const ADDRESSES_MAX: usize = 10_000;
+
+static TRIES: LazyLock<DefaultKeyedRateLimiter<String>> = LazyLock::new(|| {
+    RateLimiter::keyed(Quota::per_minute(TRIES_PER_MINUTE).allow_burst(TRIES_AT_ONCE))
+});
+
+/// Counts a try before anything costly is done for it.
+fn attempt(email: &str) -> Result<()> {
+    if TRIES.len() > ADDRESSES_MAX {
+        TRIES.retain_recent();
+    }
+    TRIES.check_key(&email.to_owned()).map_err(|_| {
+        let wait = 60 / TRIES_PER_MINUTE;
+        let sentence = format!("too many tries for this address; try again in {wait} s");
+        Error::new(Code::RateLimited, sentence).retry_after(wait)
+    })
+}
+
 impl Operation for LogIn {
     type Target = Public;
     type Output = CreatedToken;
@@ -29,6 +56,7 @@ impl Operation for LogIn {
 
     async fn run(self, cx: &Cx<'_, Public>) -> Result<CreatedToken> {
         let email = normal_email(&self.email)?;
+        attempt(&email)?;
         let mut directory = cx.db.read_directory().await?;
         let found = users::find_by_email(&mut directory, &email).await?;
         drop(directory);
@@ -43,6 +71,7 @@ impl Operation for LogIn {
         let mut tx = cx.write_tenant(user.tenant).await?;
         let new = NewToken {
             owner: user.id,
+            kind: CredentialKind::SignedIn,
             name: "signed in".to_owned(),
             scopes: Scopes::WRITE,
             kb_ids: None,

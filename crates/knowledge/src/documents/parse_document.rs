@@ -51,7 +51,12 @@ impl Job for ParseDocument {
             .parse(FORMAT, &accepted.filename, bytes)
             .await
             .map_err(refusal)?;
-        let prepared = Prepared::new(self.document, &accepted.filename, parsed);
+        // Cutting a long text is arithmetic: on a thread of its own, so that calls go on.
+        let (document, filename) = (self.document, accepted.filename);
+        let prepared =
+            tokio::task::spawn_blocking(move || Prepared::new(document, &filename, parsed))
+                .await
+                .map_err(Error::internal)?;
 
         let mut tx = core.db.write(cx.tenant).await?;
         let published = library::publish(&mut tx, kb, this, &prepared, core.clock.now()).await?;

@@ -66,7 +66,7 @@ impl FromStr for RecordTime {
             let day: Date = text.parse().map_err(|_| refused())?;
             TimeZone::UTC
                 .to_timestamp(day.at(0, 0, 0, 0))
-                .map_err(|_| refused())?
+                .unwrap_or(Timestamp::MAX)
         } else {
             text.parse::<Timestamp>().map_err(|_| refused())?
         };

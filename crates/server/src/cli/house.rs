@@ -1,6 +1,7 @@
 //! Where a verb acts: another server, the owner of the data folder, or this process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -39,6 +40,9 @@ struct InProcess {
     tasks: JoinSet<()>,
     end: watch::Sender<bool>,
 }
+
+/// How long work in the background may hold up the end of a verb.
+const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A call of an operation over REST.
 pub struct Ask {
@@ -222,7 +226,16 @@ impl House {
         } = *process;
         drop(router);
         let _ = end.send(true);
-        tasks.join_all().await;
+        // A job that is cut off here goes on when somebody opens the folder again.
+        let mut tasks = tasks;
+        if tokio::time::timeout(LEAVE_WITHIN, async {
+            while tasks.join_next().await.is_some() {}
+        })
+        .await
+        .is_err()
+        {
+            tasks.abort_all();
+        }
         finish(&app.core).await;
         drop(owner);
     }

@@ -25,8 +25,8 @@ pub fn command() -> Command {
         .long_about(
             "Put a file, or every document of a folder, into a base and wait until it is ready.\n\n\
              A document's key is its path below the folder: the same folder again updates what \
-             changed and leaves the rest alone. Hidden files are passed over; files that are no \
-             documents are skipped and named.",
+             changed and leaves the rest alone. Hidden files are passed over; links, and files that \
+             are no documents, are skipped and named.",
         )
         .arg(
             Arg::new("path")
@@ -94,7 +94,7 @@ fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         Failure::wrong(format!("cannot read {}: {error}", path.display()))
     };
     let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
-    if about.is_file() {
+    if !about.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
@@ -106,13 +106,12 @@ fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
             if entry.file_name().to_string_lossy().starts_with('.') {
                 continue;
             }
-            // Links are followed to files but not into folders, which may lead around in a circle.
             let kind = entry
                 .file_type()
                 .map_err(|error| unreadable(&entry.path(), error))?;
             if kind.is_dir() {
                 folders.push(entry.path());
-            } else if entry.path().is_file() {
+            } else {
                 files.push(entry.path());
             }
         }
@@ -244,6 +243,17 @@ async fn send(
 /// The file's bytes, if it is a document by its first bytes and its name.
 fn read(file: &Path, key: &str) -> Result<Bytes, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
+    // A link leads wherever whoever made it wanted, out of the folder too.
+    let about = std::fs::symlink_metadata(file).map_err(failed)?;
+    if about.is_symlink() {
+        return Err("it is a link, and links are not followed".to_owned());
+    }
+    if !about.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if file.to_str().is_none() {
+        return Err("its name is no UTF-8 text".to_owned());
+    }
     let mut open = std::fs::File::open(file).map_err(failed)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut open)

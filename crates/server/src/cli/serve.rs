@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::Router;
 use clap::{Arg, ArgMatches, Command};
@@ -17,6 +18,9 @@ use crate::config::Settings;
 use crate::folder::{self, Owner};
 use crate::http::listen;
 use crate::{demo, telemetry, worker};
+
+/// How long work in the queue may hold up the end.
+const WORK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The verb.
 pub fn command() -> Command {
@@ -86,14 +90,19 @@ pub async fn run(
     let tcp = tokio::spawn(listen::serve_tcp(listener, router.clone(), ended.clone()));
     let local = tokio::spawn(listen::serve_socket(socket, router.clone(), ended));
     if let Some(samples) = matches.get_one::<String>("demo") {
-        show_demo(&app, &router, &PathBuf::from(samples), started.is_new).await?;
+        show_demo(&app, &router, &PathBuf::from(samples)).await?;
     }
     asked_to_end().await;
     app.draining.store(true, Ordering::Relaxed);
     tracing::info!("finishing what is in flight");
     let _ = end.send(true);
     let _ = tokio::join!(tcp, local);
-    tasks.join_all().await;
+    let mut tasks = tasks;
+    let rest = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(WORK_WITHIN, rest).await.is_err() {
+        tracing::warn!("work in the queue was cut off; it goes on at the next start");
+        tasks.abort_all();
+    }
     house::finish(&core).await;
     let _ = std::fs::remove_file(folder::socket(&app.settings.data));
     drop(owner);
@@ -119,20 +128,20 @@ async fn announce(app: &App, set_up_secret: Option<&str>) {
     }
 }
 
-async fn show_demo(
-    app: &Arc<App>,
-    router: &Router,
-    samples: &Path,
-    is_first: bool,
-) -> Result<(), Failure> {
-    if is_first {
-        let demo = demo::make(router, samples).await.map_err(Failure::local)?;
-        println!("{}", demo::introduction(&app.settings.public_url, &demo));
-    } else if let Some(kb) = demo::find(router).await {
-        println!("  Demo    {}/api/v1/kbs/{kb}/mcp", app.settings.public_url);
-        println!(
-            "  The first start showed a token; `quipu token create --name NAME` makes another."
-        );
+/// Makes the demo where there is no base at all, else says where it is.
+async fn show_demo(app: &Arc<App>, router: &Router, samples: &Path) -> Result<(), Failure> {
+    match demo::look(router).await.map_err(Failure::local)? {
+        demo::Look::Nothing => {
+            let demo = demo::make(router, samples).await.map_err(Failure::local)?;
+            println!("{}", demo::introduction(&app.settings.public_url, &demo));
+        }
+        demo::Look::Demo(kb) => {
+            println!("  Demo    {}/api/v1/kbs/{kb}/mcp", app.settings.public_url);
+            println!(
+                "  The first start showed a token; `quipu token create --name NAME` makes another."
+            );
+        }
+        demo::Look::Others => {}
     }
     Ok(())
 }

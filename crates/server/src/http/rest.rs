@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
@@ -34,6 +35,19 @@ fn filter_of(method: Method) -> MethodFilter {
     }
 }
 
+/// The words of the path, unless they are no text.
+pub type Params = Result<RawPathParams, RawPathParamsRejection>;
+
+/// The words of the path.
+///
+/// # Errors
+/// `invalid_argument` if they are no UTF-8.
+pub fn readable(params: &Params) -> Result<&RawPathParams> {
+    params
+        .as_ref()
+        .map_err(|_| Error::invalid("the words of the path must be UTF-8 text"))
+}
+
 /// A route per operation.
 pub fn routes(registry: &Registry) -> Router<Arc<App>> {
     let mut by_path: BTreeMap<&str, MethodRouter<Arc<App>>> = BTreeMap::new();
@@ -42,10 +56,8 @@ pub fn routes(registry: &Registry) -> Router<Arc<App>> {
             continue;
         };
         let name = registered.entry.spec.name;
-        let handler = move |State(app): State<Arc<App>>,
-                            params: RawPathParams,
-                            request: Request| {
-            async move { handle(&app, name, &params, request).await }
+        let handler = move |State(app): State<Arc<App>>, params: Params, request: Request| async move {
+            handle(&app, name, params, request).await
         };
         let methods = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, methods.on(filter_of(method), handler));
@@ -57,14 +69,14 @@ pub fn routes(registry: &Registry) -> Router<Arc<App>> {
         })
 }
 
-async fn handle(app: &Arc<App>, name: &str, params: &RawPathParams, request: Request) -> Response {
+async fn handle(app: &Arc<App>, name: &str, params: Params, request: Request) -> Response {
     let id = request_id(&request);
     let as_text = wants_text(request.headers());
     let registered = app
         .registry
         .get(name)
         .expect("the route was made from the registry");
-    match serve(app, registered, params, request).await {
+    match serve(app, registered, &params, request).await {
         Ok(answer) => reply::answer(answer, as_text),
         Err(error) => reply::refusal(&error, id),
     }
@@ -84,14 +96,14 @@ fn wants_text(headers: &HeaderMap) -> bool {
 async fn serve(
     app: &Arc<App>,
     registered: &Registered,
-    params: &RawPathParams,
+    params: &Params,
     request: Request,
 ) -> Result<Answer> {
     let (parts, body) = request.into_parts();
     let caller = caller(app, registered, &parts).await?;
     let mut words = Words::default();
     words.take_query(&parts)?;
-    let kb = words.take_path(params, registered.entry.target)?;
+    let kb = words.take_path(readable(params)?, registered.entry.target)?;
     let key = parts
         .headers
         .get("idempotency-key")

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use kernel::{Cx, Method, Operation, Spec, Tenant};
 use model::{Code, Error, Result};
-use providers::Embedder;
+use providers::{Embedder, models};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,11 +27,13 @@ impl Operation for InstallModel {
 
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<ModelState> {
         let refused = |error: String| Error::new(Code::Unavailable, error);
-        providers::models::install(&cx.models, |step| {
-            tracing::info!(step, "installing the model");
-        })
-        .await
-        .map_err(|error| refused(error.to_string()))?;
+        if !matches!(models::verify(&cx.models), models::Status::Installed(_)) {
+            models::install(&cx.models, |step| {
+                tracing::info!(step, "installing the model")
+            })
+            .await
+            .map_err(|error| refused(error.to_string()))?;
+        }
         let embedder = Embedder::load(&cx.models).map_err(|error| refused(error.to_string()))?;
         *cx.core().embedder.write().await = embedder.map(Arc::new);
         knowledge::documents::enqueue_missing_vectors(cx.core()).await?;

@@ -199,6 +199,86 @@ fn a_token_reaches_only_the_bases_it_names() {
 }
 
 #[test]
+fn a_token_of_some_bases_has_no_say_over_the_organisation() {
+    on_both_engines(async |house| {
+        let (kb, other) = (
+            house.base("Inside", "open").await,
+            house.base("Outside", "open").await,
+        );
+        let narrow = |kb: &str| json!({ "name": "narrow", "scope": "write", "kb_ids": [kb] });
+        let made = house
+            .local(Method::POST, "/api/v1/me/tokens", narrow(&kb))
+            .await
+            .ok();
+        let elsewhere = house
+            .local(Method::POST, "/api/v1/me/tokens", narrow(&other))
+            .await
+            .ok();
+        let token = made["token"].as_str().unwrap();
+        let admin = json!({ "email": "evil@example.org", "admin": true });
+        let for_another = json!({ "name": "x", "user": "ann@example.org", "kb_ids": [kb] });
+        house.person("ann@example.org", "read").await;
+
+        assert_eq!(house.post(token, "/api/v1/users", admin).await.status, 403);
+        assert_eq!(house.get(token, "/api/v1/users").await.status, 403);
+        assert_eq!(house.get(token, "/api/v1/doctor").await.status, 403);
+        assert_eq!(
+            house
+                .post(token, "/api/v1/me/tokens", for_another)
+                .await
+                .status,
+            403
+        );
+        let listed = house.get(token, "/api/v1/me/tokens").await.ok();
+        assert_eq!(listed["tokens"].as_array().unwrap().len(), 1, "{listed}");
+        let path = format!(
+            "/api/v1/me/tokens/{}",
+            elsewhere["info"]["id"].as_str().unwrap()
+        );
+        assert_eq!(
+            house
+                .call(token, Method::DELETE, &path, Value::Null)
+                .await
+                .status,
+            404
+        );
+    });
+}
+
+#[test]
+fn a_token_never_makes_one_that_outlives_it() {
+    on_both_engines(async |house| {
+        let day = json!({ "name": "a day", "scope": "write", "expires_in_days": 1 });
+        let day = house
+            .local(Method::POST, "/api/v1/me/tokens", day)
+            .await
+            .ok();
+        let token = day["token"].as_str().unwrap();
+        let make = |days: Value| json!({ "name": "child", "expires_in_days": days });
+
+        assert_eq!(
+            house
+                .post(token, "/api/v1/me/tokens", make(json!(0)))
+                .await
+                .status,
+            403
+        );
+        assert_eq!(
+            house
+                .post(token, "/api/v1/me/tokens", make(json!(2)))
+                .await
+                .status,
+            403
+        );
+        let child = house
+            .post(token, "/api/v1/me/tokens", make(Value::Null))
+            .await
+            .ok();
+        assert_eq!(child["info"]["expires_at"], day["info"]["expires_at"]);
+    });
+}
+
+#[test]
 fn foreign_deleted_hidden_and_made_up_ids_cannot_be_told_apart() {
     on_both_engines(async |house| {
         let token = house.person("reader@example.org", "read").await;

@@ -239,3 +239,17 @@ fn an_admin_of_a_base_does_not_make_owners() {
         );
     });
 }
+
+#[test]
+fn passwords_cannot_be_guessed_without_end() {
+    on_both_engines(async |house| {
+        let email = format!("{}@example.org", house.app.core.ids.next());
+        let words = json!({ "email": email, "password": "wrong horse battery" });
+        let mut statuses = Vec::new();
+        for _ in 0..12 {
+            statuses.push(house.post("", "/api/v1/login", words.clone()).await.status);
+        }
+        assert_eq!(statuses[0], 401);
+        assert!(statuses.contains(&429), "{statuses:?}");
+    });
+}

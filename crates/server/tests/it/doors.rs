@@ -357,3 +357,32 @@ fn health_tells_nothing_but_that() {
         );
     });
 }
+
+#[test]
+fn text_that_repeats_is_ready_and_calls_go_on_meanwhile() {
+    on_both_engines(async |house| {
+        let kb = house.base("Papers", "open").await;
+        for (name, text) in [
+            ("star.md", "*a **b ".repeat(100_000)),
+            ("log.txt", "ok\n".repeat(100_000)),
+        ] {
+            let document = house.document(&kb, name, &text).await;
+            let path = format!("/api/v1/kbs/{kb}/documents/{document}");
+            let shown = house.local(Method::GET, &path, Value::Null).await.ok();
+            assert_eq!(shown["state"], "ready", "{shown}");
+        }
+    });
+}
+
+#[test]
+fn a_base_keeps_an_owner() {
+    on_both_engines(async |house| {
+        let kb = house.base("Papers", "open").await;
+        let path = format!("/api/v1/kbs/{kb}/members/admin@localhost");
+        let refused = house.local(Method::DELETE, &path, Value::Null).await;
+        assert_eq!(
+            (refused.status, refused.json()["code"].clone()),
+            (409, json!("conflict"))
+        );
+    });
+}

@@ -102,6 +102,7 @@ fn papers(folder: &Path) {
     std::fs::write(folder.join("photo.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
     std::fs::write(folder.join("empty.md"), "").unwrap();
     std::fs::write(folder.join(".hidden.md"), "not for us").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("link.txt")).unwrap();
 }
 
 #[test]
@@ -128,7 +129,12 @@ fn a_folder_is_searched_without_a_server() {
     assert_eq!(base["slug"], "papers");
     assert_eq!((&first["created"], &first["ready"]), (&2.into(), &2.into()));
     let skipped = first["skipped"].as_array().unwrap();
-    assert_eq!(skipped.len(), 2, "{first}");
+    assert_eq!(skipped.len(), 3, "{first}");
+    assert!(
+        skipped
+            .iter()
+            .any(|one| one["reason"] == "it is a link, and links are not followed")
+    );
     assert!(
         skipped
             .iter()

@@ -158,3 +158,70 @@ fn a_body_that_is_no_json_object_is_refused_in_a_sentence() {
         );
     });
 }
+
+#[test]
+fn numbers_out_of_bounds_are_shown_with_the_bounds() {
+    on_both_engines(async |house| {
+        let token = house.token("admin@localhost", "write").await;
+        let kb = house.base("Papers", "open").await;
+        let document = house.document(&kb, "a.md", "Otters swim.").await;
+        for (offset, sentence) in [
+            (
+                json!(-1),
+                "`offset` must be 0 or more and below 2^63, not -1",
+            ),
+            (
+                json!(9_223_372_036_854_775_808_u64),
+                "`offset` must be 0 or more and below 2^63, not 9223372036854775808",
+            ),
+            (json!(1e30), "`offset` must be a whole number, not `1e30`"),
+        ] {
+            let arguments = json!({ "document_id": document, "offset": offset });
+            let answer = house.tool(&token, &kb, "get_document", arguments).await;
+            assert_eq!(answer["result"]["content"][0]["text"], sentence);
+        }
+        let days = json!({ "name": "x", "expires_in_days": -1 });
+        let refused = house.post(&token, "/api/v1/me/tokens", days).await;
+        assert_eq!(
+            refused.json()["error"],
+            "`expires_in_days` must be from 0 to 4294967295, not -1"
+        );
+    });
+}
+
+#[test]
+fn a_path_that_is_no_text_is_refused_in_json() {
+    on_both_engines(async |house| {
+        let token = house.token("admin@localhost", "read").await;
+        let answer = house.get(&token, "/api/v1/kbs/%ff/documents").await;
+        assert_eq!(
+            (answer.status, answer.json()["code"].clone()),
+            (400, json!("invalid_argument"))
+        );
+    });
+}
+
+#[test]
+fn the_last_day_that_can_be_written_is_a_date() {
+    on_both_engines(async |house| {
+        let token = house.person("ann@example.org", "read").await;
+        let kb = house.base("Papers", "open").await;
+        house.document(&kb, "a.md", "Otters swim.").await;
+        let answer = house
+            .tool(
+                &token,
+                &kb,
+                "search_chunks",
+                json!({ "query": "otters", "as_of": "9999-12-31" }),
+            )
+            .await;
+        assert_eq!(
+            answer["result"]["structuredContent"]["chunks"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1,
+            "{answer}"
+        );
+    });
+}

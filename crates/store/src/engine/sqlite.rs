@@ -202,6 +202,25 @@ impl Sqlite {
         .await
     }
 
+    /// Moves the log into the database and truncates it, between two groups of writes.
+    pub(crate) async fn empty_log(&self) -> Result<(), StoreError> {
+        let mut lane = self.lane.clone().lock_owned().await;
+        blocking(move || {
+            lane.flush();
+            let busy = lane
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+                    row.get::<_, i64>(0)
+                })
+                .map_err(|error| failure(|| "empty the log".to_owned(), error))?;
+            if busy == 0 {
+                return Ok(());
+            }
+            Err(StoreError::Busy("a reader holds the log".to_owned()))
+        })
+        .await
+    }
+
     pub(crate) async fn close(self) {
         self.readers.permits.close();
         self.readers.idle().clear();
