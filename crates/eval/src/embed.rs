@@ -1,6 +1,7 @@
 //! Vectors of texts, kept in a file between runs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,8 +91,8 @@ impl Vectors {
             return Ok(None);
         };
         let key = id(&format!("?{text}"));
-        if !self.known.contains_key(&key) {
-            self.known.insert(key, embedder.embed_query(text).await?);
+        if let Entry::Vacant(place) = self.known.entry(key) {
+            place.insert(embedder.embed_query(text).await?);
         }
         Ok(self.known.get(&key).cloned())
     }

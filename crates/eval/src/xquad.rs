@@ -36,7 +36,7 @@ pub async fn measure(
         let (mut documents, mut questions) = (Vec::new(), Vec::new());
         let articles = content["data"].as_array().into_iter().flatten();
         for paragraph in articles
-            .flat_map(|article| article["paragraphs"].as_array())
+            .filter_map(|article| article["paragraphs"].as_array())
             .flatten()
         {
             for question in paragraph["qas"].as_array().into_iter().flatten() {

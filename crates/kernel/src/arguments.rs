@@ -302,7 +302,8 @@ fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
     if is_number && !within {
         let fault = match (least, greatest) {
             (i64::MIN, _) => format!("must be at most {greatest}, not {shown}"),
-            (_, i64::MAX) => format!("must be {least} or more and below 2^63, not {shown}"),
+            (_, i64::MAX) if fitted.is_i64() => format!("must be {least} or more, not {shown}"),
+            (_, i64::MAX) => format!("must be below 2^63, not {shown}"),
             _ => format!("must be from {least} to {greatest}, not {shown}"),
         };
         return Err(refusal(&argument.name, &fault));

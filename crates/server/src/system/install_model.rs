@@ -29,7 +29,7 @@ impl Operation for InstallModel {
         let refused = |error: String| Error::new(Code::Unavailable, error);
         if !matches!(models::verify(&cx.models), models::Status::Installed(_)) {
             models::install(&cx.models, |step| {
-                tracing::info!(step, "installing the model")
+                tracing::info!(step, "installing the model");
             })
             .await
             .map_err(|error| refused(error.to_string()))?;

@@ -166,15 +166,12 @@ fn numbers_out_of_bounds_are_shown_with_the_bounds() {
         let kb = house.base("Papers", "open").await;
         let document = house.document(&kb, "a.md", "Otters swim.").await;
         for (offset, sentence) in [
-            (
-                json!(-1),
-                "`offset` must be 0 or more and below 2^63, not -1",
-            ),
+            (json!(-1), "`offset` must be 0 or more, not -1"),
             (
                 json!(9_223_372_036_854_775_808_u64),
-                "`offset` must be 0 or more and below 2^63, not 9223372036854775808",
+                "`offset` must be below 2^63, not 9223372036854775808",
             ),
-            (json!(1e30), "`offset` must be a whole number, not `1e30`"),
+            (json!(1e30), "`offset` must be a whole number, not `1e+30`"),
         ] {
             let arguments = json!({ "document_id": document, "offset": offset });
             let answer = house.tool(&token, &kb, "get_document", arguments).await;
