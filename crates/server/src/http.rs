@@ -46,7 +46,7 @@ async fn nothing_here(request: Request) -> Response {
     reply::refusal(&Error::not_found(sentence), request_id(&request))
 }
 
-/// The id that [`trace`] gave the request.
+/// The id that the outermost layer gave the request.
 pub fn request_id(request: &Request) -> RequestId {
     let id = request.extensions().get::<RequestId>();
     *id.expect("the outermost layer gives every request an id")
