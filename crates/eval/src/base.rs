@@ -27,11 +27,15 @@ impl Base {
         for (n, document) in documents.iter().enumerate() {
             let title = document.title.clone().unwrap_or_default();
             for passage in passages::split(document) {
-                let mut context = vec![title.clone()];
-                context.extend(passage.heading_path.iter().cloned());
-                context.push(passage.text.clone());
-                context.retain(|part| !part.is_empty());
-                texts.push(context.join("\n"));
+                // What the product gives its model: the text below its headings.
+                let above = passage.heading_path.join(" > ");
+                let read = [above.as_str(), &passage.text];
+                texts.push(
+                    read.into_iter()
+                        .filter(|part| !part.is_empty())
+                        .collect::<Vec<_>>()
+                        .join("\n"),
+                );
                 places.push((n, passage.section));
                 rows.push(ChunkRow {
                     span: ChunkSpan {

@@ -12,18 +12,23 @@ use crate::DocumentId;
 
 /// What the lexical score of each neighbouring passage adds.
 ///
-/// Tuned on LoCoMo conversations 1-3 with `make eval`.
-pub const NEIGHBOUR: f32 = 0.2;
+/// This and the three below: tuned with `make eval` on LoCoMo conversations 1-3 and the odd
+/// Cranfield questions, on the scale where the best lexical score is 1; docs/quality.md.
+pub const NEIGHBOUR: f32 = 0.3;
 
 /// What the document's own score adds.
-///
-/// Tuned on LoCoMo conversations 1-3 with `make eval`.
-pub const PARENT: f32 = 0.3;
+pub const PARENT: f32 = 1.0;
 
 /// What the cosine adds, for a model used in its languages.
-///
-/// Tuned on LoCoMo conversations 1-3 and the odd Cranfield queries with `make eval`.
-pub const COSINE: f32 = 1.0;
+pub const COSINE: f32 = 1.6;
+
+/// How much of the cosine's weight counts in a document's score.
+const PARENT_COSINE: f32 = 0.7;
+
+/// How much the best passages of a document count before its others, in its score: a norm of
+/// this order. A plain sum let long documents win; the best passage alone left conversations,
+/// where several turns together answer, behind.
+const PARENT_NORM: i32 = 3;
 
 /// Hits of one document before those of all others have had their turn.
 pub const HITS_PER_DOCUMENT: usize = 2;
@@ -50,7 +55,7 @@ pub struct Candidate {
 pub struct Ranked {
     /// The passage.
     pub candidate: Candidate,
-    /// The fused score; the best possible is about 2.
+    /// The fused score; the best possible is about 4.
     pub score: f32,
     /// Passages of the same words that stand behind this one.
     pub folded: u32,
@@ -90,7 +95,7 @@ pub fn fuse(candidates: &[Candidate], weights: Weights, limit: usize) -> Vec<Ran
         .iter()
         .map(|c| (c.ordinal, if best > 0.0 { c.lexical / best } else { 0.0 }))
         .collect();
-    let documents = by_document(candidates, &lexical);
+    let documents = by_document(candidates, &lexical, weights.cosine * PARENT_COSINE);
     let mut ranked: Vec<Ranked> = candidates
         .iter()
         .map(|&candidate| {
@@ -115,34 +120,35 @@ pub fn fuse(candidates: &[Candidate], weights: Weights, limit: usize) -> Vec<Ran
     spread(fold(ranked), weights.per_document, limit)
 }
 
-/// A document's score is the sum over its passages, each next one counting half, divided by the
-/// best document's.
-fn by_document(candidates: &[Candidate], lexical: &HashMap<u32, f32>) -> HashMap<DocumentId, f32> {
+/// Each document's score, divided by the best one's: the norm of order [`PARENT_NORM`] of its
+/// passages' scores.
+fn by_document(
+    candidates: &[Candidate],
+    lexical: &HashMap<u32, f32>,
+    cosine: f32,
+) -> HashMap<DocumentId, f32> {
     let mut scores: HashMap<DocumentId, Vec<f32>> = HashMap::new();
     for candidate in candidates {
-        scores
-            .entry(candidate.document)
-            .or_default()
-            .push(lexical[&candidate.ordinal]);
+        let near = candidate.cosine.unwrap_or(0.0).max(0.0);
+        let score = lexical[&candidate.ordinal] + cosine * near;
+        scores.entry(candidate.document).or_default().push(score);
     }
-    let mut sums: HashMap<DocumentId, f32> = scores
+    let mut norms: HashMap<DocumentId, f32> = scores
         .into_iter()
         .map(|(document, mut scores)| {
-            scores.sort_by(|a, b| b.total_cmp(a));
-            let sum = scores
-                .iter()
-                .rev()
-                .fold(0.0, |rest, score| score + rest / 2.0);
-            (document, sum)
+            // In order, so that the sum does not depend on who found what first.
+            scores.sort_by(f32::total_cmp);
+            let sum: f32 = scores.iter().map(|score| score.powi(PARENT_NORM)).sum();
+            (document, sum.powf(1.0 / PARENT_NORM as f32))
         })
         .collect();
-    let best = sums.values().copied().fold(0.0_f32, f32::max);
+    let best = norms.values().copied().fold(0.0_f32, f32::max);
     if best > 0.0 {
-        for sum in sums.values_mut() {
-            *sum /= best;
+        for norm in norms.values_mut() {
+            *norm /= best;
         }
     }
-    sums
+    norms
 }
 
 fn order(a: &Ranked, b: &Ranked) -> Ordering {

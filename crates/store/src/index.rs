@@ -19,7 +19,7 @@ use std::sync::Arc;
 use model::rank::{Ranked, Weights};
 use model::{DocumentId, RecordTime, Role};
 
-pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, STEM_WEIGHT, WORD_WEIGHT};
+pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT};
 pub use follow::Indexes;
 pub use rows::{ChunkRow, ChunkSpan};
 
@@ -75,7 +75,7 @@ pub struct Hit {
     pub ordinal: i64,
     /// Its document.
     pub document: DocumentId,
-    /// The fused score, by which hits are ordered; about 2 at best.
+    /// The fused score, by which hits are ordered; about 4 at best.
     pub score: f32,
     /// BM25; 0 if no word was found.
     pub lexical: f32,

@@ -43,6 +43,10 @@ pub const GRAM_WEIGHT: f32 = 0.35;
 /// What a stem that matches the title or a heading counts.
 pub const HEAD_WEIGHT: f32 = 0.4;
 
+/// How many times longer texts are said to be on average than they are, so that length and
+/// repetition count less: tantivy's fixed k1 = 1.2 and b = 0.75 become 0.6 and 0.5.
+pub const LENGTH_EASE: u64 = 3;
+
 /// The index on disk and its writer while there is something to write.
 pub(super) struct Class {
     index: Index,
@@ -267,10 +271,11 @@ pub(super) struct Statistics<'a> {
 
 impl Bm25StatisticsProvider for Statistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        self.searchers
+        let counts = self
+            .searchers
             .iter()
-            .map(|searcher| searcher.total_num_tokens(field))
-            .sum()
+            .map(|searcher| searcher.total_num_tokens(field));
+        Ok(counts.sum::<tantivy::Result<u64>>()? * LENGTH_EASE)
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {

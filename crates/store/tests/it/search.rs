@@ -8,7 +8,9 @@ use model::{ChunkId, DocumentId, RecordTime, Role};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::chunks::{self, NewChunk};
-use store::index::{GRAM_WEIGHT, HEAD_WEIGHT, Hit, Indexes, Query, STEM_WEIGHT, WORD_WEIGHT};
+use store::index::{
+    GRAM_WEIGHT, HEAD_WEIGHT, Hit, Indexes, LENGTH_EASE, Query, STEM_WEIGHT, WORD_WEIGHT,
+};
 use store::vectors::{self, Vector};
 use store::{Db, Options, bases};
 use tantivy::fieldnorm::FieldNormReader;
@@ -251,7 +253,8 @@ fn plain(rows: &[Row], ask: &Ask, as_of: RecordTime) -> HashMap<i64, f32> {
                 let step = FieldNormReader::fieldnorm_to_id(text.len() as u32);
                 FieldNormReader::id_to_fieldnorm(step) as f32
             };
-            let average = texts.iter().map(|text| text.len() as f32).sum::<f32>() / total;
+            let tokens: usize = texts.iter().map(|text| text.len()).sum();
+            let average = (tokens as u64 * LENGTH_EASE) as f32 / total;
             let with = |text: &[String]| text.iter().filter(|word| **word == term.text).count();
             let found = texts.iter().filter(|text| with(text) > 0).count() as f32;
             let rarity = (1.0 + (total - found + 0.5) / (found + 0.5)).ln();
