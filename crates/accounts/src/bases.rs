@@ -9,7 +9,7 @@ mod set_member;
 mod update_base;
 
 use model::right::standing;
-use model::{Error, KbId, RecordTime, Result, Role, UserId, Visibility};
+use model::{Code, Error, KbId, RecordTime, Result, Role, UserId, Visibility};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::Tx;
@@ -66,6 +66,27 @@ pub(crate) async fn all_seen_by(tx: &mut Tx, kb_ids: &[KbId], owner: Viewer) -> 
                 "`kb_ids` names `{kb}`, and there is no base with that id"
             )));
         }
+    }
+    Ok(())
+}
+
+/// Refuses to let a base's only owner go.
+///
+/// Takes the base's one place for a writer, so that of two owners who go at once one stays.
+pub(crate) async fn keep_an_owner(
+    tx: &mut Tx,
+    kb: KbId,
+    leaving: UserId,
+    now: RecordTime,
+) -> Result<()> {
+    bases::advance_clock(tx, kb, now).await?;
+    let members = bases::members(tx, kb).await?;
+    let mut owners = members.iter().filter(|member| member.role == Role::Owner);
+    let is_only =
+        owners.next().is_some_and(|owner| owner.user == leaving) && owners.next().is_none();
+    if is_only {
+        let sentence = "a base keeps one owner; make somebody else an owner first";
+        return Err(Error::new(Code::Conflict, sentence));
     }
     Ok(())
 }

@@ -23,6 +23,8 @@ pub struct Activity {
 
 /// Rows that may wait before they are written at once.
 const ROWS_WAITING_MAX: usize = 512;
+/// Rows kept while the store takes none; what comes then is lost, and the log says so.
+const ROWS_KEPT_MAX: usize = 100_000;
 /// Rows sealed in one transaction at most.
 const SEALED_AT_ONCE: u32 = 1000;
 
@@ -41,8 +43,15 @@ impl Activity {
     /// Adds a row that need not be in a transaction of its call.
     pub(crate) fn push(&self, tenant: TenantId, row: Entry) {
         let mut waiting = self.waiting();
+        if waiting.len() >= ROWS_KEPT_MAX {
+            tracing::error!(
+                operation = row.operation,
+                "a row of the activity log is lost"
+            );
+            return;
+        }
         waiting.push((tenant, row));
-        if waiting.len() >= ROWS_WAITING_MAX {
+        if waiting.len() == ROWS_WAITING_MAX {
             self.bell.notify_one();
         }
     }

@@ -57,6 +57,8 @@ pub struct Argument {
     pub default: Option<Value>,
     /// Least and greatest whole number.
     pub bounds: (i64, i64),
+    /// Whether its value is never shown.
+    pub secret: bool,
 }
 
 /// The bounds that a schema states, or that its format implies.
@@ -160,6 +162,9 @@ impl ArgumentTable {
                     .filter(|value| !value.is_null())
                     .cloned(),
                 bounds: bounds_of(inner),
+                secret: inner
+                    .get("format")
+                    .is_some_and(|format| format == "password"),
             }
         });
         Self(arguments.collect())
@@ -293,7 +298,10 @@ fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
         Shape::List => fitted.is_array(),
         Shape::Object => fitted.is_object(),
     };
-    let shown: String = fitted.to_string().chars().take(80).collect();
+    let shown: String = match argument.secret {
+        true => "…".to_owned(),
+        false => fitted.to_string().chars().take(80).collect(),
+    };
     let (least, greatest) = argument.bounds;
     let is_number = argument.shape == Shape::Integer && fits;
     let within = fitted

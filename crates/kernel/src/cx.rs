@@ -111,11 +111,6 @@ impl<'a, T: Target> Cx<'a, T> {
         }
     }
 
-    /// A reading transaction of one organisation; for operations open to all, that find it out.
-    pub async fn read_tenant(&self, tenant: TenantId) -> Result<Tx> {
-        Ok(self.state.core.db.read(tenant).await?)
-    }
-
     /// A writing transaction of one organisation; for operations open to all, that find it out.
     pub async fn write_tenant(&self, tenant: TenantId) -> Result<WriteTx<'a>> {
         Ok(self.write_tx(self.state.core.db.write(tenant).await?))

@@ -165,24 +165,38 @@ pub async fn run_next(core: &Arc<Core>, entries: &[&'static [JobEntry]]) -> Resu
     Ok(true)
 }
 
-/// Renews the job's lease while it runs.
+/// Runs the job and renews its lease beside it.
+///
+/// Both go on at once: a renewal that waits for its turn to write must not keep the job, which may
+/// have that turn, from going on.
 async fn with_heartbeat(
     cx: &JobCx,
     job: &jobs::Job,
     running: Running<'_, JobError>,
 ) -> Result<(), JobError> {
-    let beat = std::time::Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
-    let mut running = running;
+    tokio::select! {
+        outcome = running => outcome,
+        lost = beat(cx, job) => Err(JobError::Retry(lost)),
+    }
+}
+
+/// Renews the job's lease for as long as it is this attempt's.
+async fn beat(cx: &JobCx, job: &jobs::Job) -> Error {
+    let pause = std::time::Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
     loop {
-        if let Ok(outcome) = tokio::time::timeout(beat, &mut running).await {
-            return outcome;
+        tokio::time::sleep(pause).await;
+        let renewed = async {
+            let lease = cx.core.clock.now().plus_seconds(LEASE_SECONDS);
+            let mut tx = cx.core.db.write(cx.tenant).await?;
+            let is_ours = jobs::heartbeat(&mut tx, job, lease).await?;
+            tx.commit().await?;
+            Ok::<_, store::StoreError>(is_ours)
+        };
+        match renewed.await {
+            Ok(true) => {}
+            Ok(false) => return Error::internal("the job's lease ran out and another has it"),
+            Err(error) => return error.into(),
         }
-        let lease = cx.core.clock.now().plus_seconds(LEASE_SECONDS);
-        let mut tx = cx.core.db.write(cx.tenant).await.map_err(Error::from)?;
-        jobs::heartbeat(&mut tx, job, lease)
-            .await
-            .map_err(Error::from)?;
-        tx.commit().await.map_err(Error::from)?;
     }
 }
 

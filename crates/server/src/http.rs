@@ -14,6 +14,7 @@ use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use http::Method;
 use model::{Error, RequestId};
 use tracing::Instrument;
 
@@ -68,8 +69,20 @@ async fn trace(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     let seconds = begun.elapsed().as_secs_f64();
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, ms = seconds * 1000.0, "answered"));
+    let known = [
+        Method::GET,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+    ];
+    let method = if known.contains(&method) {
+        method.as_str()
+    } else {
+        "other"
+    };
     let labels = [
-        ("method", method.to_string()),
+        ("method", method.to_owned()),
         ("route", route),
         ("status", status.to_string()),
     ];

@@ -1,7 +1,7 @@
 //! The manual: the pages under `docs/manual`, and a page per operation from its doc comment.
 
 use kernel::manual::{Manual, ManualSection};
-use kernel::{Registered, Registry};
+use kernel::{Registered, Registry, TargetKind};
 
 /// The pages, in reading order.
 const PAGES: &[&str] = &[
@@ -64,11 +64,10 @@ pub fn section_of(registered: &Registered) -> ManualSection {
     if let Some(cli) = spec.cli {
         doors.push(format!("`quipu {}`", cli.verb));
     }
+    let (scope, role) = needed(registered);
     text.push_str(&format!(
-        "\n{}. Scope `{}`, role `{}`.\n",
-        doors.join(", "),
-        spec.scope.name(),
-        spec.least_role
+        "\n{}. Scope {scope}, role {role}.\n",
+        doors.join(", ")
     ));
     for argument in registered.table.iter() {
         let need = if argument.required { "" } else { " (optional)" };
@@ -81,4 +80,16 @@ pub fn section_of(registered: &Registered) -> ManualSection {
         title: format!("Operations › {} ({})", spec.title, spec.name),
         text,
     }
+}
+
+/// The scope and the role that an operation needs, in words.
+pub fn needed(registered: &Registered) -> (&'static str, &'static str) {
+    let spec = &registered.entry.spec;
+    let role = match (registered.entry.target, spec.system_admin) {
+        (TargetKind::Public, _) => return ("-", "anybody"),
+        (_, true) => "system admin",
+        (TargetKind::Base, _) => spec.least_role.name(),
+        (TargetKind::Tenant | TargetKind::Account, _) => "-",
+    };
+    (spec.scope.name(), role)
 }

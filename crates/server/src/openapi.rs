@@ -88,10 +88,13 @@ fn operation(registered: &Registered, path: &str) -> Value {
         parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "required": false, "schema": { "type": "string", "maxLength": 255 } }));
     }
     let refusal = json!({ "description": "Refused.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Refusal" } } } });
+    let (scope, role) = crate::manual::needed(registered);
     let mut operation = json!({
         "operationId": spec.name,
         "summary": spec.title,
-        "description": format!("{}\n\nScope `{}`, role `{}`.", registered.description, spec.scope.name(), spec.least_role),
+        "description": format!("{}
+
+Scope {scope}, role {role}.", registered.description),
         "parameters": parameters,
         "responses": {
             "default": refusal,

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -85,16 +86,31 @@ pub async fn serve_metrics(
     end: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::bind(at).await?;
+    let upkept = handle.clone();
     let router = Router::new().route(
         "/metrics",
         get(move || {
             let handle = handle.clone();
-            async move {
-                handle.run_upkeep();
-                handle.render()
-            }
+            async move { handle.render() }
         }),
     );
-    tokio::spawn(crate::http::listen::serve_tcp(listener, router, end));
+    tokio::spawn(crate::http::listen::serve_tcp(
+        listener,
+        router,
+        end.clone(),
+    ));
+    tokio::spawn(upkeep(upkept, end));
     Ok(())
+}
+
+/// How often samples are folded into their buckets; they pile up without.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+async fn upkeep(handle: PrometheusHandle, end: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(UPKEEP_EVERY) => handle.run_upkeep(),
+            () = crate::http::listen::ended(end.clone()) => return,
+        }
+    }
 }

@@ -1,9 +1,13 @@
 //! What goes on beside the requests: jobs, the activity log's batches, its seals.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use kernel::{Core, JobEntry, job};
+use model::Error;
+use store::{bases, documents, jobs, tenants, users};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -18,25 +22,41 @@ const FLUSH_WITHIN: Duration = Duration::from_millis(900);
 /// How often new rows are sealed.
 const SEAL_EVERY: Duration = Duration::from_secs(5);
 
+/// How often what has served is forgotten.
+const TIDY_EVERY: Duration = Duration::from_hours(1);
+/// How long an ended job can be looked at, in seconds.
+const JOBS_KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
+/// How long a file that nothing refers to is kept, in seconds.
+const BLOBS_KEPT_SECONDS: i64 = 24 * 60 * 60;
+
 /// Starts all of it; it stops by itself at the end.
 pub fn start(
     core: &Arc<Core>,
-    jobs: &'static [&'static [JobEntry]],
+    entries: &'static [&'static [JobEntry]],
     end: &watch::Receiver<bool>,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for _ in 0..WORKERS {
-        tasks.spawn(work(Arc::clone(core), jobs, end.clone()));
+        tasks.spawn(work(Arc::clone(core), entries, end.clone()));
     }
     tasks.spawn(embed_what_lacks(Arc::clone(core)));
     tasks.spawn(flush(Arc::clone(core), end.clone()));
     tasks.spawn(seal(Arc::clone(core), end.clone()));
+    tasks.spawn(tidy(Arc::clone(core), end.clone()));
     tasks
 }
 
-async fn work(core: Arc<Core>, jobs: &'static [&'static [JobEntry]], end: watch::Receiver<bool>) {
+async fn work(
+    core: Arc<Core>,
+    entries: &'static [&'static [JobEntry]],
+    end: watch::Receiver<bool>,
+) {
     while !*end.borrow() {
-        match job::run_next(&core, jobs).await {
+        // A panic of one job ends its attempt, not its worker.
+        let next = AssertUnwindSafe(job::run_next(&core, entries))
+            .catch_unwind()
+            .await;
+        match next.unwrap_or_else(|_| Err(Error::internal("a job panicked"))) {
             Ok(true) => {}
             Ok(false) => wait(&core, &end).await,
             Err(error) => {
@@ -71,6 +91,7 @@ async fn flush(core: Arc<Core>, end: watch::Receiver<bool>) {
         };
         if let Err(error) = core.activity.flush(&core).await {
             tracing::error!(cause = %job::describe(&error), "rows of the activity log wait");
+            tokio::time::sleep(FLUSH_WITHIN).await;
         }
         if is_end {
             return;
@@ -88,4 +109,43 @@ async fn seal(core: Arc<Core>, end: watch::Receiver<bool>) {
             tracing::error!(cause = %job::describe(&error), "the activity log is not sealed");
         }
     }
+}
+
+/// Forgets, each hour, what has served: jobs that ended, links that cannot be used, and files
+/// that nothing came to refer to.
+async fn tidy(core: Arc<Core>, end: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(TIDY_EVERY) => {}
+            () = ended(end.clone()) => return,
+        }
+        if let Err(error) = forget(&core).await {
+            tracing::error!(cause = %job::describe(&error), "what has served is not forgotten");
+        }
+    }
+}
+
+async fn forget(core: &Arc<Core>) -> model::Result<()> {
+    let now = core.clock.now();
+    let mut directory = core.db.write_directory().await?;
+    users::prune_setup_links(&mut directory, now).await?;
+    directory.commit().await?;
+    let tenants = tenants::list(&mut core.db.read_directory().await?).await?;
+    for tenant in tenants {
+        let mut tx = core.db.write(tenant.id).await?;
+        jobs::prune(&mut tx, now.plus_seconds(-JOBS_KEPT_SECONDS)).await?;
+        tx.commit().await?;
+    }
+    let swept = core
+        .blobs
+        .sweep(now.plus_seconds(-BLOBS_KEPT_SECONDS), async |key| {
+            let mut tx = core.db.write(key.tenant).await?;
+            if bases::find(&mut tx, key.kb).await?.is_some() {
+                bases::advance_clock(&mut tx, key.kb, now).await?;
+            }
+            let is_used = documents::refers_to_blob(&mut tx, key.kb, &key.hash).await?;
+            Ok((!is_used).then_some(tx))
+        });
+    swept.await?;
+    Ok(())
 }

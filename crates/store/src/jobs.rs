@@ -136,6 +136,8 @@ statements! {
             because "a worker serves all tenants",
         RELEASE_ALL: "UPDATE job SET state = 'waiting', lease_until = NULL WHERE state = 'running'"
             because "the one owner of a data folder starts anew for all tenants",
+        HAND_BACK_ALL: "UPDATE job SET state = 'waiting', lease_until = NULL, attempts = attempts - 1 WHERE state = 'running'"
+            because "the one owner of a data folder ends in order, for all tenants",
         COUNTS: "SELECT queue, state, COUNT(*), MIN(run_at) FROM job GROUP BY queue, state ORDER BY queue, state"
             because "metrics of the deployment",
         NEXT: "SELECT run_at FROM job WHERE queue = $1 AND state IN ('waiting', 'running') AND state = 'waiting' ORDER BY run_at, id LIMIT 1"
@@ -251,6 +253,12 @@ pub async fn fail(tx: &mut Tx, job: &Job, at: RecordTime, error: &str) -> Result
 /// directory.
 pub async fn release_all(tx: &mut Tx) -> Result<u64, StoreError> {
     tx.execute(&RELEASE_ALL, &[]).await
+}
+
+/// Puts every running job back as if it had not been begun, for the orderly end of a store's only
+/// process; how many. In the directory.
+pub async fn hand_back_all(tx: &mut Tx) -> Result<u64, StoreError> {
+    tx.execute(&HAND_BACK_ALL, &[]).await
 }
 
 /// How many jobs of each queue are in each state. In the directory.

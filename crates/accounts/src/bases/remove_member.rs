@@ -26,10 +26,6 @@ impl Operation for RemoveMember {
         let email = normal_email(&self.email)?;
         let mut tx = cx.write().await?;
         let members = bases::members(&mut tx, cx.target.id()).await?;
-        let owners = members
-            .iter()
-            .filter(|member| member.role == Role::Owner)
-            .count();
         let member = members.into_iter().find(|member| member.email == email);
         let member = member
             .ok_or_else(|| Error::not_found(format!("`{email}` is no member of this base")))?;
@@ -39,10 +35,7 @@ impl Operation for RemoveMember {
                 "only an owner takes an owner's membership away",
             ));
         }
-        if member.role == Role::Owner && owners == 1 {
-            let sentence = "a base keeps one owner; make somebody else an owner first";
-            return Err(Error::new(Code::Conflict, sentence));
-        }
+        super::keep_an_owner(&mut tx, cx.target.id(), member.user, cx.now()).await?;
         cx.about("user", member.user);
         bases::remove_member(&mut tx, cx.target.id(), member.user).await?;
         let (user_id, role, granted_at) = (member.user, member.role, member.granted_at);

@@ -44,14 +44,18 @@ impl Operation for SetMember {
             );
             return Err(Error::new(Code::Forbidden, sentence));
         }
+        let now = cx.now();
+        if self.role < Role::Owner {
+            super::keep_an_owner(&mut tx, kb, user.id, now).await?;
+        }
         cx.about("user", user.id);
-        bases::set_member(&mut tx, kb, user.id, self.role, cx.now()).await?;
+        bases::set_member(&mut tx, kb, user.id, self.role, now).await?;
         let (user_id, email) = (user.id, user.email);
         tx.commit(Member {
             user_id,
             email,
             role: self.role,
-            granted_at: cx.now(),
+            granted_at: now,
         })
         .await
     }

@@ -19,7 +19,7 @@ pub struct AddUser {
     /// Their name; the part of the address before `@` if absent.
     name: Option<String>,
     /// A first password, 12 to 256 characters.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "password"))]
     password: Option<secrecy::SecretString>,
     /// Whether they administer the whole deployment. No if absent.
     #[serde(default)]

@@ -20,7 +20,7 @@ pub struct LogIn {
     /// Your e-mail address.
     email: String,
     /// Your password.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "password"))]
     password: secrecy::SecretString,
 }
 

@@ -19,7 +19,7 @@ pub struct SetUp {
     /// E-mail address of the administrator.
     email: String,
     /// The password, 12 to 256 characters.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "password"))]
     password: secrecy::SecretString,
 }
 

@@ -8,8 +8,8 @@ use super::{ParseDocument, State};
 
 /// Add a document, or a version of one that is known.
 ///
-/// The file is the body of the request, or its part `file`. Markdown, plain text, HTML, DOCX and
-/// PDF are read. The answer comes when the file is safely kept; reading and indexing it goes on
+/// The file is the body of the request, or its part `file`; the manual's page on documents names
+/// the formats. The answer comes when the file is safely kept; reading and indexing it goes on
 /// after that, and `show_document` tells how far it is. Sending the same bytes again changes
 /// nothing; other bytes under the same `external_id` become the next version, and the version
 /// before stays searchable until that one is ready. A deleted document comes back with the new

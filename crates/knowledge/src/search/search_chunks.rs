@@ -117,7 +117,14 @@ impl Operation for SearchChunks {
         let embedder = cx.embedder().await;
         // Before the transaction: the model takes a while.
         let vector = match &embedder {
-            Some(embedder) => library::embed_question(embedder, &self.query).await?,
+            Some(embedder) => match library::embed_question(embedder, &self.query).await {
+                Ok(vector) => vector,
+                // A model only adds: without its answer words decide alone.
+                Err(error) => {
+                    tracing::warn!(cause = %kernel::job::describe(&error), "the model gave no vector");
+                    None
+                }
+            },
             None => None,
         };
         let search = Search {

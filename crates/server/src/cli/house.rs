@@ -236,15 +236,27 @@ impl House {
         {
             tasks.abort_all();
         }
-        finish(&app.core).await;
+        finish(&app).await;
         drop(owner);
     }
 }
 
-/// Writes what waits and closes the stores.
-pub async fn finish(core: &Core) {
+/// Writes what waits, hands back work that was cut off, and closes the stores.
+pub async fn finish(app: &App) {
+    let core = &app.core;
     if let Err(error) = core.activity.flush(core).await {
         tracing::error!(cause = %kernel::job::describe(&error), "rows of the activity log are lost");
     }
+    if app.settings.embedded()
+        && let Err(error) = hand_back(core).await
+    {
+        tracing::warn!(cause = %kernel::job::describe(&error), "work that was cut off counts as tried");
+    }
     core.db.clone().close().await;
+}
+
+async fn hand_back(core: &Core) -> model::Result<()> {
+    let mut tx = core.db.write_directory().await?;
+    store::jobs::hand_back_all(&mut tx).await?;
+    Ok(tx.commit().await?)
 }

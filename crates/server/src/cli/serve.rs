@@ -64,7 +64,6 @@ pub async fn run(
     matches: &ArgMatches,
 ) -> Result<(), Failure> {
     telemetry::start_log(&settings).map_err(Failure::wrong)?;
-    let metrics = telemetry::start_metrics().map_err(Failure::local)?;
     let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
     let core = app::open_core(&settings, &registry, Surroundings::real()).await?;
     app::begin(&core, &settings).await?;
@@ -78,7 +77,9 @@ pub async fn run(
             "cannot open the socket in the data folder: {error}"
         ))
     })?;
+    // Nothing is counted where nobody can ask for the counts.
     if let Some(at) = settings.metrics_listen {
+        let metrics = telemetry::start_metrics().map_err(Failure::local)?;
         telemetry::serve_metrics(at, metrics, ended.clone())
             .await
             .map_err(|error| Failure::local(format!("cannot serve metrics on {at}: {error}")))?;
@@ -103,7 +104,7 @@ pub async fn run(
         tracing::warn!("work in the queue was cut off; it goes on at the next start");
         tasks.abort_all();
     }
-    house::finish(&core).await;
+    house::finish(&app).await;
     let _ = std::fs::remove_file(folder::socket(&app.settings.data));
     drop(owner);
     Ok(())

@@ -66,8 +66,14 @@ pub async fn serve_socket(listener: UnixListener, router: Router, end: watch::Re
             accepted = listener.accept() => accepted,
             () = ended(end.clone()) => break,
         };
-        if let Ok((stream, _)) = accepted {
-            serve_connection(stream, router.clone(), Some(LocalOwner), &graceful);
+        match accepted {
+            Ok((stream, _)) => {
+                serve_connection(stream, router.clone(), Some(LocalOwner), &graceful);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(REFUSED_PAUSE).await;
+            }
         }
     }
     drain(graceful).await;

@@ -359,21 +359,11 @@ pub fn table(registry: &kernel::Registry) -> String {
     for registered in registry.iter() {
         let spec = &registered.entry.spec;
         let about = format!("{:?}", registered.entry.target).to_lowercase();
-        let role = match (registered.entry.target, spec.system_admin) {
-            (TargetKind::Public, _) => "anybody",
-            (_, true) => "system admin",
-            (TargetKind::Base, _) => spec.least_role.name(),
-            _ => "-",
-        };
+        let (scope, role) = server::manual::needed(registered);
         let mut doors = Vec::new();
         doors.extend(spec.route.map(|_| "REST"));
         doors.extend(spec.tool_doors.iter().map(|_| "MCP"));
         doors.extend(spec.cli.map(|_| "command line"));
-        let scope = if registered.entry.target == TargetKind::Public {
-            "-"
-        } else {
-            spec.scope.name()
-        };
         let effect = format!("{:?}", spec.effect).to_lowercase();
         writeln!(
             page,

@@ -222,3 +222,12 @@ fn the_last_day_that_can_be_written_is_a_date() {
         );
     });
 }
+
+#[test]
+fn a_refused_password_is_not_shown() {
+    on_both_engines(async |house| {
+        let words = json!({ "email": "ann@example.org", "password": 271_828_182 });
+        let refused = house.post("", "/api/v1/login", words).await;
+        assert_eq!(refused.json()["error"], "`password` must be text, not `…`");
+    });
+}
