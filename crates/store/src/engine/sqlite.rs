@@ -727,6 +727,7 @@ mod tests {
         ("store::bases::MEMBERS", "lists them"),
         ("store::documents::STATS", "counts the documents of a base"),
         ("store::jobs::COUNTS", "counts the jobs of the deployment"),
+        ("store::jobs::HAND_BACK_ALL", "once at an end"),
         ("store::jobs::OF_BASE", "ends after a page"),
         ("store::jobs::RELEASE_ALL", "once at a start"),
         ("store::tenants::LIST", "lists them"),

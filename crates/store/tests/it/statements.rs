@@ -42,6 +42,7 @@ fn no_other_statement_stands_outside_of_tenants() {
         "store::credentials::TOUCH",
         "store::jobs::CLAIM",
         "store::jobs::COUNTS",
+        "store::jobs::HAND_BACK_ALL",
         "store::jobs::NEXT",
         "store::jobs::RELEASE_ALL",
         "store::tenants::FIND",
