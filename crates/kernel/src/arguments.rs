@@ -298,9 +298,10 @@ fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
         Shape::List => fitted.is_array(),
         Shape::Object => fitted.is_object(),
     };
-    let shown: String = match argument.secret {
-        true => "…".to_owned(),
-        false => fitted.to_string().chars().take(80).collect(),
+    let shown: String = if argument.secret {
+        "…".to_owned()
+    } else {
+        fitted.to_string().chars().take(80).collect()
     };
     let (least, greatest) = argument.bounds;
     let is_number = argument.shape == Shape::Integer && fits;
