@@ -262,7 +262,7 @@ pub(crate) struct KeyInUse {
 
 /// How long a key is remembered.
 const KEY_HELD_SECONDS: i64 = 24 * 60 * 60;
-/// How long a running call holds a key before another may take it over.
+/// How long a call holds a key beyond its own deadline, after which it cannot be running any more.
 const KEY_LEASE_SECONDS: i64 = 60;
 /// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
@@ -343,7 +343,8 @@ async fn claim(
         state.upload_hash().as_ref().map(|hash| &hash[..]),
     );
     let now = state.core.clock.now();
-    let lease_until = now.plus_seconds(KEY_LEASE_SECONDS);
+    let deadline = i64::try_from(spec.deadline.as_secs()).unwrap_or(i64::MAX);
+    let lease_until = now.plus_seconds(deadline.saturating_add(KEY_LEASE_SECONDS));
     let mut tx = state.core.db.write(principal.tenant).await?;
     idempotency::prune(&mut tx, now.plus_seconds(-KEY_HELD_SECONDS)).await?;
     let row = in_use.row();
