@@ -141,6 +141,8 @@ pub struct Version {
 /// What reading a version's bytes brought to light, besides the sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parsed<'a> {
+    /// What it is; none leaves it as it is.
+    pub media_type: Option<&'a str>,
     pub title: Option<&'a str>,
     pub document_date: Option<&'a str>,
     pub date_source: Option<&'a str>,
@@ -195,7 +197,7 @@ statements! {
         SET_STATE: "UPDATE document SET state = $5, failure = $6, updated_at = $7 \
             WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND version = $4 AND purged_at IS NULL",
         SET_LEAST_ROLE: "UPDATE document SET external_key = $4, least_role = $5, updated_at = $6 WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND purged_at IS NULL",
-        SET_PARSED: "UPDATE document_version SET title = $5, document_date = $6, date_source = $7, left_out = $8, char_count = $9 \
+        SET_PARSED: "UPDATE document_version SET title = $5, document_date = $6, date_source = $7, left_out = $8, char_count = $9, media_type = COALESCE($10, media_type) \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         CLEAR_SECTIONS: "DELETE FROM section WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         INSERT_SECTION: "INSERT INTO section (tenant_id, base_id, document_id, version, seq, heading_path, body, char_start, char_count) \
@@ -454,6 +456,7 @@ pub async fn put_parsed(
         parsed.date_source,
         json(parsed.left_out),
         parsed.char_count,
+        parsed.media_type,
     ];
     tx.execute(&SET_PARSED, row).await?;
     tx.execute(&CLEAR_SECTIONS, params![kb, id, version])

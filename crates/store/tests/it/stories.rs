@@ -98,6 +98,7 @@ async fn published(world: &World) -> Vec<i64> {
         .await
         .unwrap();
     let parsed = Parsed {
+        media_type: Some("text/markdown"),
         title: Some("Memo"),
         document_date: Some("2026-03"),
         date_source: Some("content"),
