@@ -9,6 +9,7 @@ mod embed;
 mod key;
 mod publish;
 mod read;
+mod reclass;
 mod remove;
 mod search;
 
@@ -17,5 +18,6 @@ pub use embed::{BATCH, embed_next, embed_question};
 pub use key::{ExternalKey, NotAKey};
 pub use publish::{Prepared, Published, publish};
 pub use read::{PAGE_CHARS, Page, PageSection, page, seen};
+pub use reclass::set_least_role;
 pub use remove::{Purged, Revived, delete, erase_blobs, purge, restore};
 pub use search::{Found, Search, hybrid};

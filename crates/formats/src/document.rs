@@ -69,10 +69,12 @@ pub fn parse(
         Format::Epub => epub::parse(bytes, limits),
         Format::Rtf => rtf::parse(bytes),
     }));
-    parsed.unwrap_or_else(|_| {
+    let mut parsed = parsed.unwrap_or_else(|_| {
         Err(DocumentError::Broken(format!(
             "`{filename}` is not a well formed {}",
             format.name()
         )))
-    })
+    })?;
+    parsed.media_type = Some(format.media_type().to_owned());
+    Ok(parsed)
 }

@@ -134,21 +134,16 @@ impl Core {
         self.embedder.read().await.clone()
     }
 
-    /// Takes `cost` from the credential's budget, or says for how many seconds it is spent.
-    pub(crate) fn charge(&self, credential: CredentialId, cost: u32) -> Result<(), u32> {
-        let (Some(budget), Some(cost)) = (&self.budget, NonZeroU32::new(cost)) else {
+    /// Takes a call from the credential's budget, or says for how many seconds it is spent.
+    pub(crate) fn charge(&self, credential: CredentialId) -> Result<(), u32> {
+        let Some(budget) = &self.budget else {
             return Ok(());
         };
-        match budget.check_key_n(&credential, cost) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(spent)) => {
-                let wait = spent
-                    .wait_time_from(DefaultClock::default().now())
-                    .as_secs();
-                Err(u32::try_from(wait).unwrap_or(u32::MAX).saturating_add(1))
-            }
-            // The call costs more than a whole minute's budget.
-            Err(_) => Err(60),
-        }
+        budget.check_key(&credential).map_err(|spent| {
+            let wait = spent.wait_time_from(DefaultClock::default().now());
+            u32::try_from(wait.as_secs())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1)
+        })
     }
 }

@@ -13,6 +13,7 @@ pub mod core;
 pub mod cx;
 pub mod gate;
 pub mod job;
+mod key;
 pub mod manual;
 pub mod operation;
 pub mod principal;

@@ -65,7 +65,8 @@ impl Answer {
     }
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + Send + 'a>>;
+/// A call that is under way.
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + Send + 'a>>;
 
 /// An operation without its types: what the doors see.
 pub struct Entry {

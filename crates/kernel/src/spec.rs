@@ -104,8 +104,6 @@ pub struct Spec {
     pub idempotent_by_key: bool,
     /// Whether the request's body is a file.
     pub upload: bool,
-    /// What it takes from the plan's budget.
-    pub cost: u32,
     /// How long it may take.
     pub deadline: Duration,
     /// Verb of the command line.
@@ -131,7 +129,6 @@ impl Spec {
             system_admin: false,
             idempotent_by_key: false,
             upload: false,
-            cost: 1,
             deadline: Duration::from_secs(30),
             cli: None,
         }

@@ -14,6 +14,7 @@ mod parse_document;
 mod purge_document;
 mod restore_document;
 mod show_document;
+mod update_document;
 
 use engine::library::ExternalKey;
 use kernel::{Base, Cx};
@@ -38,6 +39,7 @@ pub use parse_document::ParseDocument;
 pub use purge_document::{PurgeDocument, PurgedDocument};
 pub use restore_document::RestoreDocument;
 pub use show_document::{ShowDocument, ShownDocument};
+pub use update_document::UpdateDocument;
 
 /// Where the latest version of a document stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -14,6 +14,7 @@ pub const OPS: &[Entry] = &[
     Entry::of::<documents::ListDocuments>(),
     Entry::of::<documents::ShowDocument>(),
     Entry::of::<documents::ListVersions>(),
+    Entry::of::<documents::UpdateDocument>(),
     Entry::of::<documents::DeleteDocument>(),
     Entry::of::<documents::RestoreDocument>(),
     Entry::of::<documents::PurgeDocument>(),

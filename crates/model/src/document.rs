@@ -7,6 +7,9 @@ use crate::WorldTime;
 /// What a parser made of a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ParsedDocument {
+    /// The media type that the file turned out to be of.
+    #[serde(default)]
+    pub media_type: Option<String>,
     /// Title from the content or its metadata, if it has one.
     pub title: Option<String>,
     /// The document's date, if its content states one.

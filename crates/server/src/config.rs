@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 
@@ -66,6 +67,7 @@ settings! {
     METRICS_LISTEN = "metrics_listen" "QUIPU_METRICS_LISTEN" Some("metrics-listen"), false, "address and port to serve metrics on; nothing for none";
     UPLOAD_BYTES_MAX = "upload_bytes_max" "QUIPU_UPLOAD_BYTES_MAX" None, false, "largest document, in bytes";
     BODY_BYTES_MAX = "body_bytes_max" "QUIPU_BODY_BYTES_MAX" None, false, "largest body of any other request, in bytes";
+    BODY_STRETCH_SECONDS = "body_stretch_seconds" "QUIPU_BODY_STRETCH_SECONDS" None, false, "seconds within which each 32 KiB of a body must arrive";
     CALLS_PER_MINUTE = "calls_per_minute" "QUIPU_CALLS_PER_MINUTE" None, false, "calls a token may make in a minute; 0 for no bound";
     LOG_LEVEL = "log_level" "QUIPU_LOG_LEVEL" None, false, "`error`, `warn`, `info`, `debug`, or a filter such as `info,store=debug`";
     LOG_FORMAT = "log_format" "QUIPU_LOG_FORMAT" None, false, "`text` or `json`";
@@ -99,6 +101,8 @@ pub struct Settings {
     pub upload_bytes_max: u64,
     /// Largest other body, in bytes.
     pub body_bytes_max: usize,
+    /// Time within which each 32 KiB of a body must arrive.
+    pub body_stretch_within: Duration,
     /// Calls a token may make in a minute.
     pub calls_per_minute: Option<NonZeroU32>,
     /// The log's filter.
@@ -406,6 +410,11 @@ impl Values {
             body_bytes_max: self
                 .parsed(BODY_BYTES_MAX, "a number of bytes")?
                 .unwrap_or(4 * 1024 * 1024),
+            body_stretch_within: self
+                .parsed::<NonZeroU32>(BODY_STRETCH_SECONDS, "a whole number of seconds above 0")?
+                .map_or(DEFAULT_BODY_STRETCH, |seconds| {
+                    Duration::from_secs(seconds.get().into())
+                }),
             calls_per_minute: self
                 .parsed::<u32>(CALLS_PER_MINUTE, "a whole number")?
                 .and_then(NonZeroU32::new),
@@ -444,6 +453,7 @@ impl Values {
                 .unwrap_or_default(),
             UPLOAD_BYTES_MAX => settings.upload_bytes_max.to_string(),
             BODY_BYTES_MAX => settings.body_bytes_max.to_string(),
+            BODY_STRETCH_SECONDS => settings.body_stretch_within.as_secs().to_string(),
             CALLS_PER_MINUTE => settings
                 .calls_per_minute
                 .map_or(0, NonZeroU32::get)
@@ -464,6 +474,9 @@ impl Values {
         shown.collect()
     }
 }
+
+/// Time for each 32 KiB of a body where nobody says anything: about 1 KiB a second.
+const DEFAULT_BODY_STRETCH: Duration = Duration::from_secs(30);
 
 /// Address to serve on where nobody says anything.
 const DEFAULT_LISTEN: SocketAddr =

@@ -121,8 +121,6 @@ statements! {
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         FIND: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
             FROM job WHERE tenant_id = $1 AND id = $2",
-        OF_BASE: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
-            FROM job WHERE tenant_id = $1 AND base_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3",
         BY_KEY: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
             FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3 ORDER BY created_at DESC, id DESC LIMIT $4",
         REMOVE_BY_KEY: "DELETE FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3",
@@ -279,15 +277,6 @@ pub async fn counts(tx: &mut Tx) -> Result<Vec<JobCount>, StoreError> {
 /// The job with this id.
 pub async fn find(tx: &mut Tx, id: JobId) -> Result<Option<Job>, StoreError> {
     tx.row(&FIND, params![id]).await?.map(read).transpose()
-}
-
-/// Jobs of a base, newest first.
-pub async fn of_base(tx: &mut Tx, kb: KbId, limit: u32) -> Result<Vec<Job>, StoreError> {
-    tx.rows(&OF_BASE, params![kb, limit])
-        .await?
-        .into_iter()
-        .map(read)
-        .collect()
 }
 
 /// Jobs of a base about one thing, newest first.

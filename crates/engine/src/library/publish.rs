@@ -12,6 +12,7 @@ use store::{Tx, bases, chunks, documents};
 /// A version's text as it will be stored, worked out before any transaction is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
+    media_type: Option<String>,
     title: String,
     stated_title: Option<String>,
     date: Option<(String, DateSource)>,
@@ -42,6 +43,7 @@ impl Prepared {
             title: parsed.title.clone().unwrap_or_else(|| filename.to_owned()),
             ids: passages::identify(document, &passages),
             passages,
+            media_type: parsed.media_type,
             stated_title: parsed.title,
             date: parsed
                 .date
@@ -203,6 +205,7 @@ async fn store_text(
         (None, false) => (None, None),
     };
     let parsed = Parsed {
+        media_type: prepared.media_type.as_deref(),
         title: prepared.stated_title.as_deref(),
         document_date: date,
         date_source: source,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use model::{DocumentId, KbId, RecordTime, Result};
 use store::blobs::{BlobKey, Blobs};
 use store::documents::Restored;
-use store::{Tx, bases, chunks, documents, jobs, vectors};
+use store::{Tx, bases, chunks, documents, idempotency, jobs, vectors};
 
 /// A document that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub async fn restore(
     }))
 }
 
-/// Erases a document's text, names, passages, vectors and waiting jobs for good; none if it was
-/// purged already. Its row and its activity stay, without a word of it.
+/// Erases a document's text, names, passages, vectors, waiting jobs and the stored answers about
+/// it for good; none if it was purged already. Its row and its activity stay, without a word of it.
 ///
 /// `job_keys` name the jobs about it. The caller erases the blobs after the commit.
 pub async fn purge(
@@ -123,6 +123,7 @@ pub async fn purge(
     for key in job_keys {
         jobs::remove_by_key(tx, kb, key).await?;
     }
+    idempotency::erase(tx, kb, &id.to_string()).await?;
     Ok(Some(Purged { blobs }))
 }
 

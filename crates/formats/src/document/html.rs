@@ -39,6 +39,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
         date: page.date,
         sections,
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

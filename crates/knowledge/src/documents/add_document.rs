@@ -119,7 +119,6 @@ impl Operation for AddDocument {
             date: self.doc_time,
             blob_hash,
             size,
-            media_type: media_type(&filename),
             fresh_id: DocumentId::new(cx.ids.next()),
         };
         let accepted = library::accept(&mut tx, kb, &sent, cx.now()).await?;
@@ -165,21 +164,6 @@ fn file_name(given: Option<String>) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// What a name says its file is; the parser looks at the bytes.
-fn media_type(filename: &str) -> &'static str {
-    let ending = filename
-        .rsplit_once('.')
-        .map(|(_, ending)| ending.to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("md" | "markdown") => "text/markdown",
-        Some("txt" | "text") => "text/plain",
-        Some("html" | "htm" | "xhtml") => "text/html",
-        Some("pdf") => "application/pdf",
-        Some("docx") => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        _ => "application/octet-stream",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,11 +175,5 @@ mod tests {
             let refused = file_name(given.map(str::to_owned)).unwrap_err();
             assert!(refused.message.starts_with("`filename`"), "{refused}");
         }
-    }
-
-    #[test]
-    fn the_ending_of_a_name_tells_its_media_type_in_any_case() {
-        assert_eq!(media_type("Plan.MD"), "text/markdown");
-        assert_eq!(media_type("README"), "application/octet-stream");
     }
 }

@@ -6,10 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::index_document::catch_up;
 
-/// Brings the search cache of a base up to its last write, after a search gave up waiting for it.
+/// Brings the search cache of a base up to its last write.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct IndexBase {
     kb: KbId,
+}
+
+impl IndexBase {
+    pub(super) const fn of(kb: KbId) -> Self {
+        Self { kb }
+    }
 }
 
 impl Job for IndexBase {
@@ -28,7 +34,7 @@ impl Job for IndexBase {
 /// Queues the job that brings the base's cache up.
 pub(crate) async fn enqueue_index(core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
     let mut tx = core.db.write(tenant).await?;
-    job::enqueue(core, &mut tx, Some(kb), &IndexBase { kb }).await?;
+    job::enqueue(core, &mut tx, Some(kb), &IndexBase::of(kb)).await?;
     tx.commit().await?;
     core.job_bell.notify_one();
     Ok(())

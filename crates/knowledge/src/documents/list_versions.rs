@@ -34,7 +34,7 @@ pub struct VersionInfo {
     pub size: u64,
     /// SHA-256 of its file, in hexadecimal.
     pub sha256: String,
-    /// What its file's name says it is.
+    /// What it is by its content; `application/octet-stream` until it was read.
     pub media_type: String,
     /// When it came in.
     pub accepted_at: RecordTime,

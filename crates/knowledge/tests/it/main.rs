@@ -1,6 +1,7 @@
 //! The library as its callers see it, on both engines.
 
 mod app;
+mod calls;
 mod documents;
 mod failures;
 mod reading;

@@ -112,13 +112,14 @@ async fn serve(
         .transpose()
         .map_err(|_| Error::invalid("`Idempotency-Key` must be ASCII text"))?;
     if registered.entry.spec.upload {
-        refuse_larger(&parts.headers, app.settings.upload_bytes_max)?;
+        refuse_larger(&parts.headers, app.core.limits.upload_bytes)?;
         let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
-        let upload = take_file(&app.core, &parts.headers, body, &mut words).await?;
+        let upload = take_file(&app.core, &parts.headers, body, &mut words)
+            .await
+            .inspect_err(|error| admitted.broken_off(error))?;
         let carried = Carried {
             upload: Some(upload),
             key,
-            answer_bytes_max: None,
         };
         return gate::run(admitted, words.0, carried).await;
     }
@@ -153,6 +154,7 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
         .expect("the outermost layer gives every request an id");
     Ok(Caller {
         principal,
+        client: client_name(&parts.headers),
         door,
         request,
     })
@@ -163,11 +165,14 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
 /// # Errors
 /// `unauthenticated` without one that is valid now.
 pub async fn signed_in(app: &App, headers: &HeaderMap) -> Result<kernel::Principal> {
-    let client = headers
-        .get(USER_AGENT)
-        .and_then(|agent| agent.to_str().ok());
     let token = bearer(headers).ok_or_else(gate::unauthenticated)?;
-    accounts::sign_in::with_token(&app.core, token, client).await
+    accounts::sign_in::with_token(&app.core, token, client_name(headers)).await
+}
+
+/// What the calling program calls itself.
+pub fn client_name(headers: &HeaderMap) -> Option<String> {
+    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+    Some(accounts::sign_in::shortened(agent))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

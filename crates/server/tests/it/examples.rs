@@ -182,6 +182,9 @@ async fn people_and_bases(story: &mut Story) {
             Value::Null,
         )
         .await;
+    story
+        .tell("list_all_activity", "/api/v1/audit?limit=2", Value::Null)
+        .await;
     story.tell("doctor", "/api/v1/doctor", Value::Null).await;
     story
         .tell("model_status", "/api/v1/models", Value::Null)
@@ -214,6 +217,9 @@ async fn documents(story: &mut Story, kb: &str) {
     story.tell("show_document", &one, Value::Null).await;
     story
         .tell("list_versions", &format!("{one}/versions"), Value::Null)
+        .await;
+    story
+        .tell("update_document", &one, json!({ "least_role": "admin" }))
         .await;
     story.tell("delete_document", &one, Value::Null).await;
     story
