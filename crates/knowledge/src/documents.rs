@@ -12,6 +12,7 @@ mod list_documents;
 mod list_versions;
 mod parse_document;
 mod purge_document;
+mod read_again;
 mod restore_document;
 mod show_document;
 
@@ -36,6 +37,7 @@ pub use list_documents::{Documents, ListDocuments};
 pub use list_versions::{ListVersions, VersionInfo, Versions};
 pub use parse_document::ParseDocument;
 pub use purge_document::{PurgeDocument, PurgedDocument};
+pub use read_again::{ReadAgain, enqueue_readings, readings_changed, readings_left};
 pub use restore_document::RestoreDocument;
 pub use show_document::{ShowDocument, ShownDocument};
 

@@ -3,5 +3,6 @@
 mod app;
 mod documents;
 mod failures;
+mod orphans;
 mod reading;
 mod rights;
