@@ -16,7 +16,7 @@ mod search;
 pub use accept::{Accept, Accepted, Action, accept};
 pub use embed::{BATCH, embed_next, embed_question};
 pub use key::{ExternalKey, NotAKey};
-pub use publish::{Prepared, Published, publish};
+pub use publish::{Prepared, Published, publish, read_anew};
 pub use read::{PAGE_CHARS, Page, PageSection, page, seen};
 pub use reclass::set_least_role;
 pub use remove::{Purged, Revived, delete, erase_blobs, purge, restore};

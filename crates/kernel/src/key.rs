@@ -181,6 +181,7 @@ fn replay(outcome: &str) -> Result<Answer> {
             .and_then(|status| u16::try_from(status).ok())
             .unwrap_or(200),
         replayed: true,
+        flow: None,
     })
 }
 

@@ -28,4 +28,5 @@ pub const JOBS: &[JobEntry] = &[
     JobEntry::of::<documents::EmbedDocument>(),
     JobEntry::of::<documents::EmbedBase>(),
     JobEntry::of::<documents::EraseBlobs>(),
+    JobEntry::of::<documents::ReadAgain>(),
 ];

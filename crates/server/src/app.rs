@@ -125,8 +125,8 @@ pub async fn open_core(
         ..Options::default()
     };
     let db = Db::open(&settings.database, options).await?;
-    let blobs = Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?;
-    let indexes = Indexes::open(settings.data.join("index"))?;
+    let blobs = open_blobs(settings).await?;
+    let indexes = Indexes::open(index_folder(settings))?;
     // The child bounds its own processor time; on a busy machine that takes longer by the clock.
     let parser = ParserPool::new(ParserOptions {
         time: PARSE_WITHIN,
@@ -147,6 +147,19 @@ pub async fn open_core(
             calls_per_minute: settings.calls_per_minute,
         },
     }))
+}
+
+/// Opens the documents' bytes where the settings say they are.
+///
+/// # Errors
+/// When they cannot be used.
+pub async fn open_blobs(settings: &Settings) -> Result<Blobs> {
+    Ok(Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?)
+}
+
+/// The folder of the search caches.
+pub fn index_folder(settings: &Settings) -> PathBuf {
+    settings.data.join("index")
 }
 
 /// The installed model; a broken one is told in the log and does without.

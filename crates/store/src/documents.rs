@@ -299,7 +299,7 @@ fn pack(ordinals: &[i64]) -> Vec<u8> {
         .collect()
 }
 
-fn unpack(bytes: &[u8]) -> Vec<i64> {
+pub(crate) fn unpack(bytes: &[u8]) -> Vec<i64> {
     let (ordinals, _) = bytes.as_chunks::<8>();
     ordinals
         .iter()

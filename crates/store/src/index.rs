@@ -19,7 +19,7 @@ use std::sync::Arc;
 use model::rank::{Ranked, Weights};
 use model::{DocumentId, RecordTime, Role};
 
-pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT};
+pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT, form};
 pub use follow::Indexes;
 pub use rows::{ChunkRow, ChunkSpan};
 

@@ -123,6 +123,7 @@ statements! {
             FROM job WHERE tenant_id = $1 AND id = $2",
         BY_KEY: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
             FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3 ORDER BY created_at DESC, id DESC LIMIT $4",
+        UNFINISHED: "SELECT kind, key FROM job WHERE tenant_id = $1 AND base_id = $2 AND state IN ('waiting', 'running') ORDER BY kind, key",
         REMOVE_BY_KEY: "DELETE FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3",
         PRUNE: "DELETE FROM job WHERE tenant_id = $1 AND state IN ('done', 'failed') AND finished_at < $2",
     }
@@ -285,6 +286,14 @@ pub async fn by_key(tx: &mut Tx, kb: KbId, key: &str, limit: u32) -> Result<Vec<
         .await?
         .into_iter()
         .map(read)
+        .collect()
+}
+
+/// Kind and key of every job of a base that is not done and not given up.
+pub async fn unfinished(tx: &mut Tx, kb: KbId) -> Result<Vec<(String, String)>, StoreError> {
+    let rows = tx.rows(&UNFINISHED, params![kb]).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
         .collect()
 }
 

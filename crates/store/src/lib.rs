@@ -12,10 +12,13 @@ pub mod credentials;
 pub mod documents;
 mod engine;
 mod error;
+pub mod faults;
+pub mod holds;
 pub mod idempotency;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod rows;
 mod sql;
 mod statement;
 pub mod tenants;
@@ -24,7 +27,8 @@ mod value;
 pub mod vectors;
 
 pub use error::StoreError;
-pub use sql::{Db, Options, Recording, Tx};
+pub use migrations::{SchemaStep, check_schema, known_schema};
+pub use sql::{Db, Found, Options, Recording, Tx};
 pub use statement::Statement;
 
 /// Every statement of this room.
@@ -35,8 +39,11 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         chunks::STATEMENTS,
         credentials::STATEMENTS,
         documents::STATEMENTS,
+        faults::STATEMENTS,
+        holds::STATEMENTS,
         idempotency::STATEMENTS,
         jobs::STATEMENTS,
+        rows::STATEMENTS,
         tenants::STATEMENTS,
         users::STATEMENTS,
         vectors::STATEMENTS,
@@ -44,4 +51,5 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
     .into_iter()
     .flatten()
     .copied()
+    .chain(rows::of_tables())
 }

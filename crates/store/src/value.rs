@@ -83,6 +83,11 @@ impl Row {
         T::read(value).ok_or_else(|| self.disagree(kind))
     }
 
+    /// All columns, as the engine has them.
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        self.values.collect()
+    }
+
     /// The next column, a name that `T` has.
     pub(crate) fn named<T: std::str::FromStr>(&mut self) -> Result<T, StoreError> {
         let text: String = self.take()?;

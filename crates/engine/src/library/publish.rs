@@ -6,7 +6,7 @@ use model::document::{DateSource, ParsedDocument};
 use model::passages::{self, Passage};
 use model::{ChunkId, DocumentId, KbId, RecordTime, Result};
 use store::chunks::NewChunk;
-use store::documents::{DocumentState, Parsed, StoredSection};
+use store::documents::{DocumentState, NewVersion, Parsed, StoredSection};
 use store::{Tx, bases, chunks, documents};
 
 /// A version's text as it will be stored, worked out before any transaction is open.
@@ -186,6 +186,84 @@ pub async fn publish(
     documents::publish(tx, kb, (id, version), at).await?;
     documents::set_state(tx, kb, (id, version), DocumentState::Indexing, None, at).await?;
     Ok(Published::Held(at))
+}
+
+/// Holds what a held version's file says by now, as a version of its own; its number. None if the
+/// file says what it said, or something else is held or on its way by now.
+///
+/// Passages that read as before keep their ids, and their rows too.
+pub async fn read_anew(
+    tx: &mut Tx,
+    kb: KbId,
+    (id, version): (DocumentId, u32),
+    prepared: &Prepared,
+    now: RecordTime,
+) -> Result<Option<u32>> {
+    let Some(document) = documents::find(tx, kb, id).await? else {
+        return Ok(None);
+    };
+    let is_overtaken = document.held_version != Some(version) || document.version != version;
+    let held = documents::version(tx, kb, (id, version)).await?;
+    let (Some(held), false) = (held, is_overtaken) else {
+        return Ok(None);
+    };
+    if is_same(tx, kb, &held, prepared).await? {
+        return Ok(None);
+    }
+    let at = bases::advance_clock(tx, kb, now).await?;
+    let again = NewVersion {
+        blob_hash: held.blob_hash,
+        size: held.size,
+        media_type: &held.media_type,
+        filename: &held.filename,
+        accepted_at: at,
+    };
+    let Some(number) = documents::add_version(tx, kb, id, &again).await? else {
+        return Ok(None);
+    };
+    // A date that came with the file is not in it.
+    if held.date_source.as_deref() == Some(DateSource::Source.name()) {
+        let stated = Parsed {
+            title: None,
+            document_date: held.document_date.as_deref(),
+            date_source: held.date_source.as_deref(),
+            left_out: &[],
+            char_count: 0,
+        };
+        documents::put_parsed(tx, kb, (id, number), &stated, &[]).await?;
+    }
+    publish(tx, kb, (id, number), prepared, now).await?;
+    Ok(Some(number))
+}
+
+/// Whether a version's text, titles and passages are what was read now.
+async fn is_same(
+    tx: &mut Tx,
+    kb: KbId,
+    held: &documents::Version,
+    prepared: &Prepared,
+) -> Result<bool> {
+    let from_sender = held.date_source.as_deref() == Some(DateSource::Source.name());
+    let date = prepared.date.as_ref().map(|(date, _)| date.as_str());
+    if held.title != prepared.stated_title
+        || held.left_out != prepared.left_out
+        || (!from_sender && held.document_date.as_deref() != date)
+    {
+        return Ok(false);
+    }
+    let version = (held.document, held.version);
+    let sections = documents::sections(tx, kb, version, 0, u64::MAX).await?;
+    if sections != prepared.sections {
+        return Ok(false);
+    }
+    let order = held.chunk_order.clone().unwrap_or_default();
+    let rows = chunks::by_ordinals(tx, kb, &order).await?;
+    let ids: HashMap<i64, ChunkId> = rows.iter().map(|row| (row.ordinal, row.id)).collect();
+    let ids: Vec<ChunkId> = order
+        .iter()
+        .filter_map(|row| ids.get(row).copied())
+        .collect();
+    Ok(ids == prepared.ids)
 }
 
 async fn store_text(

@@ -4,5 +4,6 @@ mod app;
 mod calls;
 mod documents;
 mod failures;
+mod orphans;
 mod reading;
 mod rights;

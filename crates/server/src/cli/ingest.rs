@@ -15,7 +15,7 @@ use kernel::Registry;
 use model::KbId;
 use serde_json::{Value, json};
 
-use super::house::{Ask, House, encoded};
+use super::house::{Ask, House, Needs, encoded};
 use super::{Failure, output};
 
 /// The verb.
@@ -73,7 +73,7 @@ struct Tally {
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let path = PathBuf::from(matches.get_one::<String>("path").expect("clap requires it"));
     let found = files_below(&path)?;
-    let house = House::open(registry, matches).await?;
+    let house = House::open(registry, matches, Needs::Deployment).await?;
     let outcome = ingest(&house, &path, found, matches).await;
     house.close().await;
     let (tally, seconds) = outcome?;

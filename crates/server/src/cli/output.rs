@@ -33,6 +33,25 @@ impl Failure {
         }
     }
 
+    /// A failure with an exit code of its own.
+    pub fn with_exit(exit: u8, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            exit,
+            body: None,
+        }
+    }
+
+    /// What it says.
+    pub fn sentence(self) -> String {
+        self.message
+    }
+
+    /// A disk without room.
+    pub fn full(message: impl Into<String>) -> Self {
+        Self::with_exit(Code::StorageFull.exit(), message)
+    }
+
     /// A server's refusal.
     pub fn refused(body: Value) -> Self {
         let named = body["code"].as_str().unwrap_or_default();

@@ -11,7 +11,7 @@ use kernel::arguments::{Argument, Shape};
 use kernel::{Effect, Registered, Registry, TargetKind};
 use serde_json::{Map, Value};
 
-use super::house::{Ask, House, encoded};
+use super::house::{Ask, House, Needs, encoded};
 use super::{Failure, output};
 
 /// Argument under which operations take a list of bases; on the command line it is `--base`.
@@ -124,11 +124,20 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     let given = given(registered, own)?;
     // The house takes the registry, so what is needed of it is looked up again there.
     let plan = Plan::of(registered, given);
-    let house = House::open(registry, own).await?;
+    let needs = needs(registered);
+    let house = House::open(registry, own, needs).await?;
     let outcome = plan.ask(&house, own).await;
     house.close().await;
     output::print(&outcome?);
     Ok(())
+}
+
+/// Only what adds to an organisation can be the first thing that is done.
+fn needs(registered: &Registered) -> Needs {
+    match (registered.entry.target, registered.entry.spec.effect) {
+        (TargetKind::Tenant | TargetKind::Account, Effect::Write) => Needs::Nothing,
+        _ => Needs::Deployment,
+    }
 }
 
 fn verb_of(matches: &ArgMatches) -> (String, &ArgMatches) {

@@ -1,7 +1,7 @@
 //! A house for tests: a temporary data folder, either engine, a clock that stands still.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
@@ -29,7 +29,7 @@ pub enum Engine {
     clippy::disallowed_methods,
     reason = "the test script says where PostgreSQL is"
 )]
-fn postgres() -> Option<String> {
+pub fn postgres() -> Option<String> {
     std::env::var("QUIPU_TEST_POSTGRES").ok()
 }
 
@@ -38,7 +38,7 @@ pub struct House {
     pub app: Arc<App>,
     pub router: Router,
     pub clock: Clock,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// An answer over HTTP.
@@ -114,7 +114,8 @@ where
     runtime.block_on(async { story(House::new(Engine::Sqlite, settings).await).await });
 }
 
-async fn fresh_database() -> String {
+/// The URL of an empty database.
+pub async fn fresh_database() -> String {
     let admin = postgres().expect("only asked for where it is set");
     let name = format!(
         "quipu_{}",
@@ -147,9 +148,21 @@ impl House {
     async fn with(engine: Engine, extra: &[(&str, &str)], chance: Chance) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = match engine {
-            Engine::Sqlite => format!("sqlite:{}", folder.path().join("quipu.sqlite").display()),
-            Engine::Postgres => fresh_database().await,
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(fresh_database().await),
         };
+        Self::in_folder(folder, database, extra, chance).await
+    }
+
+    /// A house on what a folder, and a database beside it, hold already.
+    pub async fn in_folder(
+        folder: tempfile::TempDir,
+        database: Option<String>,
+        extra: &[(&str, &str)],
+        chance: Chance,
+    ) -> Self {
+        let sqlite = format!("sqlite:{}", folder.path().join("quipu.sqlite").display());
+        let database = database.unwrap_or(sqlite);
         let data = folder.path().display().to_string();
         let flags = BTreeMap::from([("data", data), ("database", database)]);
         let environment = |name: &str| {
@@ -181,8 +194,13 @@ impl House {
             app,
             router,
             clock,
-            _folder: folder,
+            folder,
         }
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        self.folder.path()
     }
 
     pub fn now(&self) -> RecordTime {

@@ -2,6 +2,7 @@
 
 mod access;
 mod accounts;
+mod backup;
 mod doors;
 mod examples;
 mod generated;
@@ -9,3 +10,4 @@ mod house;
 mod mcp;
 mod process;
 mod refusals;
+mod upkeep;

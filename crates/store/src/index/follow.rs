@@ -1,18 +1,20 @@
 //! Bringing a base's cache up to its head, from the rows of a transaction.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{ChunkId, KbId, RecordTime};
+use model::{ChunkId, KbId, RecordTime, TenantId};
 use tokio::task::spawn_blocking;
 
 use super::base::Base;
 use super::rows::{ChunkRow, ChunkSpan};
 use super::{BaseIndex, IndexError, class};
 use crate::chunks::{self, Chunk, Span};
-use crate::{StoreError, Tx, bases, documents, vectors};
+use crate::{Db, StoreError, Tx, bases, documents, vectors};
 
 /// Bases kept open at once; the one used longest ago is closed for another.
 const OPEN_MAX: usize = 64;
@@ -25,6 +27,12 @@ const SPANS: u32 = 20_000;
 
 /// Vectors read at once.
 const VECTORS: u32 = 2_000;
+
+/// Ending of the folder in which a cache is built anew.
+const BESIDE: &str = "beside";
+
+/// Ending of the folder of a cache whose place was taken.
+const FORMER: &str = "former";
 
 /// How long a writer is kept after its last batch.
 const REST_AFTER: Duration = Duration::from_secs(5);
@@ -42,14 +50,17 @@ struct Shared {
 }
 
 /// A base's place among the open ones.
-#[derive(Default)]
 struct Slot {
+    /// Where its cache is.
+    folder: PathBuf,
     /// Set once opened; read without waiting for a feeder.
     ready: Mutex<Option<Arc<Base>>>,
     /// Held by the one that feeds. Others who wait find their rows fed when it is their turn.
     turn: tokio::sync::Mutex<Progress>,
     /// Counts the batches, so that a writer rests only when none came after.
     fed: AtomicU64,
+    /// Told how many rows are indexed, for who waits for a cache that is built anew.
+    indexed: Arc<AtomicU64>,
 }
 
 /// How far a feeder came. Callers give up waiting; the next one goes on from here.
@@ -69,7 +80,8 @@ impl Indexes {
     /// # Errors
     /// If the folder cannot be made.
     pub fn open(folder: PathBuf) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(&folder)
+        fs::create_dir_all(&folder)
+            .and_then(|()| remove_unfinished(&folder))
             .map_err(|error| StoreError::failed("make the search cache's folder", error))?;
         Ok(Self {
             shared: Arc::new(Shared {
@@ -126,16 +138,86 @@ impl Indexes {
         self.shared.open().retain(|(open, _)| *open != kb);
     }
 
-    /// Throws the base's cache away; the next search makes it anew from SQL.
+    /// Closes the base's cache after its writer's merges; its files stay.
     ///
     /// # Errors
-    /// If the files cannot be removed.
-    pub async fn rebuild(&self, kb: KbId) -> Result<(), StoreError> {
+    /// If the writer fails.
+    pub async fn close(&self, kb: KbId) -> Result<(), StoreError> {
         let slot = self.slot(kb);
-        let mut progress = slot.turn.lock().await;
-        slot.set_ready(None);
-        *progress = Progress::default();
-        class::remove(&self.folder(kb)).map_err(|error| cache(error.into()))
+        let _turn = slot.turn.lock().await;
+        if let Some(base) = slot.ready() {
+            blocking(move || base.rest())
+                .await
+                .map_err(Failure::store)?;
+        }
+        self.forget(kb);
+        Ok(())
+    }
+
+    /// Builds the base's cache anew from SQL, beside the one that searches go on reading, and then
+    /// takes its place. `indexed` tells meanwhile how many rows are in it.
+    ///
+    /// # Errors
+    /// If SQL or the folder fails; the cache is then as it was, or is made at the next search.
+    pub async fn rebuild(
+        &self,
+        db: &Db,
+        tenant: TenantId,
+        kb: KbId,
+        indexed: Arc<AtomicU64>,
+    ) -> Result<(), StoreError> {
+        let folder = self.folder(kb);
+        let (beside, former) = (folder.with_extension(BESIDE), folder.with_extension(FORMER));
+        remove_all([&beside, &former]).await?;
+        let fresh = Arc::new(Slot::at(beside.clone(), indexed));
+        let mut progress = Progress::default();
+        let mut tx = db.read(tenant).await?;
+        self.build(&fresh, &mut progress, &mut tx, kb).await?;
+        drop(tx);
+
+        // From here on nobody feeds the old one. Searches read it until the new one is open.
+        let slot = self.slot(kb);
+        let mut turn = slot.turn.lock().await;
+        let mut tx = db.read(tenant).await?;
+        let head = self.build(&fresh, &mut progress, &mut tx, kb).await?;
+        for base in [fresh.ready(), slot.ready()].into_iter().flatten() {
+            // A writer at rest writes no more to the folder that is moved under it.
+            blocking(move || Ok(base.rest()?))
+                .await
+                .map_err(Failure::store)?;
+        }
+        drop(fresh);
+        blocking(move || {
+            match fs::rename(&folder, &former) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+            Ok(fs::rename(&beside, &folder)?)
+        })
+        .await
+        .map_err(Failure::store)?;
+        *turn = Progress::default();
+        let opened = self.load(&slot, &mut turn, &mut tx, kb, head).await;
+        opened.map_err(Failure::store)?;
+        let former = self.folder(kb).with_extension(FORMER);
+        remove_all([&former]).await
+    }
+
+    /// Feeds a cache all that the transaction sees; the base's head.
+    async fn build(
+        &self,
+        slot: &Arc<Slot>,
+        progress: &mut Progress,
+        tx: &mut Tx,
+        kb: KbId,
+    ) -> Result<RecordTime, StoreError> {
+        let Some(head) = bases::head(tx, kb).await? else {
+            let source = format!("the tenant has no base `{kb}`");
+            return Err(StoreError::failed("build a search cache", source));
+        };
+        let built = self.follow(slot, progress, tx, kb, (head, None)).await;
+        built.map_err(Failure::store)?;
+        Ok(head)
     }
 
     fn folder(&self, kb: KbId) -> PathBuf {
@@ -153,7 +235,7 @@ impl Indexes {
             {
                 open.remove(idle);
             }
-            Arc::default()
+            Arc::new(Slot::at(self.folder(kb), Arc::default()))
         };
         open.push((kb, slot.clone()));
         slot
@@ -207,7 +289,7 @@ impl Indexes {
             }
             Arc::make_mut(&mut progress.spans).extend(page.iter().map(ChunkSpan::from));
         }
-        let (folder, spans) = (self.folder(kb), progress.spans.clone());
+        let (folder, spans) = (slot.folder.clone(), progress.spans.clone());
         let base = Arc::new(blocking(move || Base::open(&folder, &spans)).await?);
         base.set_known(began);
         *progress = Progress::default();
@@ -223,6 +305,16 @@ impl Shared {
 }
 
 impl Slot {
+    fn at(folder: PathBuf, indexed: Arc<AtomicU64>) -> Self {
+        Self {
+            folder,
+            ready: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+            fed: AtomicU64::default(),
+            indexed,
+        }
+    }
+
     fn ready(&self) -> Option<Arc<Base>> {
         self.ready
             .lock()
@@ -255,6 +347,31 @@ impl Slot {
             }
         });
     }
+}
+
+/// Removes what a rebuilding left that did not come to its end.
+fn remove_unfinished(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|end| end == BESIDE || end == FORMER)
+        {
+            class::remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+async fn remove_all<const N: usize>(folders: [&PathBuf; N]) -> Result<(), StoreError> {
+    let folders = folders.map(Clone::clone);
+    let removed = blocking(move || {
+        for folder in &folders {
+            class::remove(folder)?;
+        }
+        Ok(())
+    });
+    removed.await.map_err(Failure::store)
 }
 
 /// What was closed or purged since the cache was last brought up.
@@ -301,7 +418,9 @@ async fn rows(
         slot.rest_later(base);
         let base = base.clone();
         let batch: Vec<ChunkRow> = page.into_iter().map(ChunkRow::from).collect();
+        let count = batch.len() as u64;
         blocking(move || base.feed(&batch, head)).await?;
+        slot.indexed.fetch_add(count, Ordering::Relaxed);
     }
     if any {
         slot.rest_later(base);

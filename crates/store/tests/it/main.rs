@@ -3,6 +3,7 @@
 mod as_of;
 mod blobs;
 mod durable;
+mod rows;
 mod search;
 mod statements;
 mod stores;
