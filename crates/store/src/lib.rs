@@ -16,6 +16,7 @@ pub mod idempotency;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod sources;
 mod sql;
 mod statement;
 pub mod tenants;
@@ -37,6 +38,7 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         documents::STATEMENTS,
         idempotency::STATEMENTS,
         jobs::STATEMENTS,
+        sources::STATEMENTS,
         tenants::STATEMENTS,
         users::STATEMENTS,
         vectors::STATEMENTS,

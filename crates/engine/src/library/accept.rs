@@ -171,7 +171,7 @@ async fn again(tx: &mut Tx, kb: KbId, document: &Document, at: RecordTime) -> Re
 }
 
 /// Keeps the sender's date until the content is read.
-async fn put_date(
+pub(super) async fn put_date(
     tx: &mut Tx,
     kb: KbId,
     version: (DocumentId, u32),

@@ -2,6 +2,7 @@
 
 use engine::library::{self, Prepared, Published};
 use kernel::{Job, JobCx, JobError, job};
+use model::document::ParsedDocument;
 use model::{Code, DocumentId, Error, KbId, Result};
 use providers::ParseFailure;
 use serde::{Deserialize, Serialize};
@@ -37,20 +38,15 @@ impl Job for ParseDocument {
             return Ok(());
         };
 
-        let blob = BlobKey {
-            tenant: cx.tenant,
-            kb,
-            hash: accepted.blob_hash,
+        let before =
+            library::read_before(&mut core.db.read(cx.tenant).await?, kb, &accepted).await?;
+        let parsed = match before {
+            Some(parsed) => parsed,
+            None => match self.parse(cx, kb, &accepted).await? {
+                Some(parsed) => parsed,
+                None => return Ok(()),
+            },
         };
-        let bytes = core.blobs.get(&blob).await?;
-        let Some(bytes) = bytes else {
-            return gone(cx, kb, self.document).await;
-        };
-        let parsed = core
-            .parser
-            .parse(FORMAT, &accepted.filename, bytes)
-            .await
-            .map_err(refusal)?;
         // Cutting a long text is arithmetic: on a thread of its own, so that calls go on.
         let (document, filename) = (self.document, accepted.filename);
         let prepared =
@@ -79,6 +75,26 @@ impl ParseDocument {
             document: self.document,
             version: self.version,
         }
+    }
+
+    /// What the parser makes of the version's bytes; none if they went with a purge.
+    async fn parse(
+        &self,
+        cx: &JobCx,
+        kb: KbId,
+        accepted: &Version,
+    ) -> Result<Option<ParsedDocument>, JobError> {
+        let core = &cx.core;
+        let blob = BlobKey {
+            tenant: cx.tenant,
+            kb,
+            hash: accepted.blob_hash,
+        };
+        let Some(bytes) = core.blobs.get(&blob).await? else {
+            return gone(cx, kb, self.document).await.map(|()| None);
+        };
+        let parsed = core.parser.parse(FORMAT, &accepted.filename, bytes).await;
+        parsed.map(Some).map_err(refusal)
     }
 
     /// The version, if it is still to be read; after a crash it may be held already.

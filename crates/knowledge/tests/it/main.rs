@@ -5,3 +5,4 @@ mod documents;
 mod failures;
 mod reading;
 mod rights;
+mod sources;

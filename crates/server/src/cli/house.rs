@@ -12,7 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use kernel::{Core, Registry};
-use model::KbId;
+use model::{KbId, SourceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use super::{Failure, settings, variable};
 use crate::app::{self, App, Surroundings};
 use crate::folder::{self, Owner};
+use crate::http::listen;
 use crate::http::rest::PREFIX;
 use crate::worker;
 
@@ -151,7 +152,7 @@ impl House {
             }
             Kind::Process(process) => {
                 let request = request.map(Body::from);
-                let answer = crate::http::listen::in_process(&process.router, request).await;
+                let answer = listen::in_process(&process.router, request).await;
                 let status = answer.status();
                 let body = answer.into_body().collect().await;
                 let body = body.map_err(|error| Failure::local(error.to_string()))?;
@@ -208,6 +209,35 @@ impl House {
                     Some(wished) => format!("no base is called `{wished}`; {known}"),
                     None => format!("say which base, with --base; {known}"),
                 },
+            }))
+        })
+    }
+
+    /// The id of the source of that id or name, in the base of that id, slug or name.
+    pub async fn source(&self, base: Option<&str>, wished: &str) -> Result<String, Failure> {
+        if wished.parse::<SourceId>().is_ok() {
+            return Ok(wished.to_owned());
+        }
+        let kb = self.base(base).await?;
+        let answer = self.json(Ask::get(format!("/kbs/{kb}/sources"))).await?;
+        let sources = answer["sources"].as_array().cloned().unwrap_or_default();
+        let named = |source: &&Value| source["name"].as_str() == Some(wished);
+        let id = sources
+            .iter()
+            .find(named)
+            .and_then(|source| source["id"].as_str());
+        id.map(str::to_owned).ok_or_else(|| {
+            let names: Vec<_> = sources
+                .iter()
+                .filter_map(|source| source["name"].as_str())
+                .collect();
+            let known = match names.as_slice() {
+                [] => "there is none yet; `quipu source create NAME` makes one".to_owned(),
+                names => format!("there are: {}", names.join(", ")),
+            };
+            Failure::refused(serde_json::json!({
+                "code": "not_found",
+                "error": format!("no source of the base is called `{wished}`; {known}"),
             }))
         })
     }

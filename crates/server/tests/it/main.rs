@@ -9,3 +9,4 @@ mod house;
 mod mcp;
 mod process;
 mod refusals;
+mod sources;

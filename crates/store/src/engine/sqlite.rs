@@ -730,6 +730,11 @@ mod tests {
         ("store::jobs::HAND_BACK_ALL", "once at an end"),
         ("store::jobs::OF_BASE", "ends after a page"),
         ("store::jobs::RELEASE_ALL", "once at a start"),
+        (
+            "store::sources::COUNTS",
+            "counts the documents of a base's sources",
+        ),
+        ("store::sources::LIST", "a base has few sources"),
         ("store::tenants::LIST", "lists them"),
         ("store::users::FIRST_ADMIN", "a deployment has few users"),
         ("store::users::LIST", "lists them"),
