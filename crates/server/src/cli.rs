@@ -5,6 +5,7 @@ mod ingest;
 mod output;
 mod serve;
 mod verbs;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -120,6 +120,26 @@ impl House {
         }))))
     }
 
+    /// Lets other verbs act through this process while it has the data folder; nothing to do where
+    /// another one has it.
+    pub fn open_socket(&mut self) -> Result<(), Failure> {
+        let Kind::Process(process) = &mut self.0 else {
+            return Ok(());
+        };
+        let path = folder::socket(&process.app.settings.data);
+        let socket = listen::bind_socket(&path).map_err(|error| {
+            Failure::local(format!(
+                "cannot open the socket in the data folder: {error}"
+            ))
+        })?;
+        let (router, ended) = (process.router.clone(), process.end.subscribe());
+        process.tasks.spawn(async move {
+            listen::serve_socket(socket, router, ended).await;
+            let _ = std::fs::remove_file(path);
+        });
+        Ok(())
+    }
+
     /// Sends a call and reads the answer: JSON, or text where that was asked for.
     pub async fn send(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {
         let mut request = Request::builder()

@@ -10,3 +10,4 @@ mod mcp;
 mod process;
 mod refusals;
 mod sources;
+mod watch;
