@@ -15,6 +15,7 @@ mod epub;
 mod error;
 mod html;
 mod limits;
+pub mod links;
 mod markdown;
 mod odf;
 mod omml;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use model::CredentialId;
-use providers::{Embedder, ParserPool};
+use providers::{Embedder, Fetcher, ParserPool};
 use store::Db;
 use store::blobs::Blobs;
 use store::index::Indexes;
@@ -29,6 +29,8 @@ pub struct Core {
     pub embedder: RwLock<Option<Arc<Embedder>>>,
     /// The processes that read documents.
     pub parser: ParserPool,
+    /// The guarded way out to pages of the web.
+    pub fetcher: Fetcher,
     /// Folder of the installed embedding model.
     pub models: PathBuf,
     /// The house's own manual.
@@ -81,6 +83,8 @@ pub struct Parts {
     pub embedder: Option<Embedder>,
     /// The processes that read documents.
     pub parser: ParserPool,
+    /// The guarded way out to pages of the web.
+    pub fetcher: Fetcher,
     /// Folder of the installed embedding model.
     pub models: PathBuf,
     /// The house's own manual.
@@ -102,6 +106,7 @@ impl Core {
             indexes,
             embedder,
             parser,
+            fetcher,
             models,
             manual,
             clock,
@@ -121,6 +126,7 @@ impl Core {
             blobs,
             indexes,
             parser,
+            fetcher,
             models,
             manual,
             clock,

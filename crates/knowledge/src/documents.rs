@@ -26,6 +26,7 @@ use store::documents::{Document, DocumentState};
 use store::{Tx, documents};
 
 pub use add_document::{AddDocument, AddedDocument};
+pub(crate) use add_document::{at_most, file_name, still_kept};
 pub use delete_document::{DeleteDocument, DeletedDocument};
 pub use embed_base::{EmbedBase, enqueue_missing_vectors};
 pub use embed_document::EmbedDocument;
@@ -35,6 +36,7 @@ pub use index_base::IndexBase;
 pub(crate) use index_base::enqueue_index;
 pub use index_document::IndexDocument;
 pub use list_documents::{Documents, ListDocuments};
+pub(crate) use list_versions::hex;
 pub use list_versions::{ListVersions, VersionInfo, Versions};
 pub use parse_document::ParseDocument;
 pub use purge_document::{PurgeDocument, PurgedDocument};

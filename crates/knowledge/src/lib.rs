@@ -1,7 +1,8 @@
-//! What can be asked of a base: its documents and the search over them.
+//! What can be asked of a base: its documents, where they come from, and the search over them.
 
 pub mod documents;
 pub mod search;
+pub mod sources;
 
 use kernel::{Entry, JobEntry};
 
@@ -18,6 +19,15 @@ pub const OPS: &[Entry] = &[
     Entry::of::<documents::DeleteDocument>(),
     Entry::of::<documents::RestoreDocument>(),
     Entry::of::<documents::PurgeDocument>(),
+    Entry::of::<sources::CreateSource>(),
+    Entry::of::<sources::ListSources>(),
+    Entry::of::<sources::ShowSource>(),
+    Entry::of::<sources::ListSourceItems>(),
+    Entry::of::<sources::UpdateSource>(),
+    Entry::of::<sources::PushItems>(),
+    Entry::of::<sources::PushFile>(),
+    Entry::of::<sources::StartPull>(),
+    Entry::of::<sources::DeleteSource>(),
 ];
 
 /// The jobs of this room.
@@ -29,4 +39,6 @@ pub const JOBS: &[JobEntry] = &[
     JobEntry::of::<documents::EmbedBase>(),
     JobEntry::of::<documents::EraseBlobs>(),
     JobEntry::of::<documents::ReadAgain>(),
+    JobEntry::of::<sources::PullSource>(),
+    JobEntry::of::<sources::EmptySource>(),
 ];

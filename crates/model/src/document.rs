@@ -53,6 +53,18 @@ pub enum DateSource {
 }
 
 impl DateSource {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            DateSource::Content,
+            DateSource::FrontMatter,
+            DateSource::Source,
+            DateSource::File,
+        ]
+        .into_iter()
+        .find(|source| source.name() == name)
+    }
+
     /// Its name on the wire and in the store.
     pub const fn name(self) -> &'static str {
         match self {

@@ -87,6 +87,8 @@ ids! {
     DocumentId
     /// A passage: the unit of search. Stable over versions that leave its text alone.
     ChunkId
+    /// Where documents come from: a pusher, a folder, pages of the web.
+    SourceId
     /// A piece of work in the queue.
     JobId
     /// A row of the audit log.

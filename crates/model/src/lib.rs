@@ -16,7 +16,7 @@ pub mod time;
 pub use code::{Code, Error, Result};
 pub use cursor::Cursor;
 pub use id::{
-    AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RequestId, TenantId, UserId,
+    AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RequestId, SourceId, TenantId, UserId,
 };
 pub use limit::Limit;
 pub use right::{Role, Scope, Scopes, Visibility};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use kernel::core::{Limits, Parts};
 use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
-use model::Result;
-use providers::Embedder;
+use model::{Error, Result};
 use providers::parser::{ParserOptions, ParserPool};
+use providers::{Embedder, FetchOptions, Fetcher};
 use serde_json::value::RawValue;
 use store::blobs::Blobs;
 use store::index::Indexes;
@@ -138,6 +138,12 @@ pub async fn open_core(
         indexes,
         embedder: load_embedder(&settings.models()),
         parser,
+        fetcher: Fetcher::new(FetchOptions {
+            ports: settings.fetch_ports.clone(),
+            networks: settings.fetch_networks.clone(),
+            ..FetchOptions::default()
+        })
+        .map_err(Error::internal)?,
         models: settings.models(),
         manual: crate::manual::manual(registry),
         clock,

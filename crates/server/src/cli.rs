@@ -11,6 +11,7 @@ mod told;
 mod upgrade_check;
 mod verbs;
 mod verify;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -113,6 +113,7 @@ statements! {
             ON CONFLICT (tenant_id, kind, key) WHERE state IN ('waiting', 'running') DO NOTHING",
         HEARTBEAT: "UPDATE job SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         PROGRESS: "UPDATE job SET progress = $3 WHERE tenant_id = $1 AND id = $2",
+        HASTEN: "UPDATE job SET run_at = $4 WHERE tenant_id = $1 AND kind = $2 AND key = $3 AND state IN ('waiting', 'running') AND state = 'waiting' AND run_at > $4",
         FINISH: "UPDATE job SET state = 'done', finished_at = $4, lease_until = NULL, error = NULL \
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         RETRY: "UPDATE job SET state = 'waiting', run_at = $4, lease_until = NULL, error = $5 \
@@ -177,6 +178,16 @@ pub async fn enqueue(tx: &mut Tx, job: &NewJob<'_>) -> Result<bool, StoreError> 
         job.created_at,
     ];
     Ok(tx.execute(&ENQUEUE, row).await? == 1)
+}
+
+/// Makes a waiting job due at `run_at`, if it was due later; whether it was.
+pub async fn hasten(
+    tx: &mut Tx,
+    kind: &str,
+    key: &str,
+    run_at: RecordTime,
+) -> Result<bool, StoreError> {
+    Ok(tx.execute(&HASTEN, params![kind, key, run_at]).await? == 1)
 }
 
 /// Begins the job that has been due longest: one that waits, or one whose worker let its lease

@@ -19,6 +19,7 @@ pub mod index;
 pub mod jobs;
 mod migrations;
 pub mod rows;
+pub mod sources;
 mod sql;
 mod statement;
 pub mod tenants;
@@ -44,6 +45,7 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         idempotency::STATEMENTS,
         jobs::STATEMENTS,
         rows::STATEMENTS,
+        sources::STATEMENTS,
         tenants::STATEMENTS,
         users::STATEMENTS,
         vectors::STATEMENTS,

@@ -35,6 +35,11 @@ pub(crate) const ALL: &[Migration] = &[
         text: include_str!("../migrations/0001_library.sql"),
     },
     Migration {
+        number: 2,
+        name: "sources",
+        text: include_str!("../migrations/0002_sources.sql"),
+    },
+    Migration {
         number: 6,
         name: "claims_and_roles",
         text: include_str!("../migrations/0006_claims_and_roles.sql"),

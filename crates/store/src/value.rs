@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RecordTime, RequestId, Role, TenantId,
-    UserId,
+    AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RecordTime, RequestId, Role, SourceId,
+    TenantId, UserId,
 };
 use uuid::Uuid;
 
@@ -244,7 +244,7 @@ macro_rules! ids {
         }
     )*};
 }
-ids! { TenantId UserId KbId CredentialId DocumentId ChunkId JobId AuditId RequestId }
+ids! { TenantId UserId KbId CredentialId DocumentId ChunkId JobId AuditId RequestId SourceId }
 
 impl From<Uuid> for Param<'_> {
     fn from(id: Uuid) -> Self {

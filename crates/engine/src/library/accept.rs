@@ -29,7 +29,7 @@ pub struct Accept<'a> {
 }
 
 /// The media type of what was not read yet: what a file is, its content says.
-const UNREAD: &str = "application/octet-stream";
+pub(super) const UNREAD: &str = "application/octet-stream";
 
 /// What became of a document that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ async fn again(tx: &mut Tx, kb: KbId, document: &Document, at: RecordTime) -> Re
 }
 
 /// Keeps the sender's date until the content is read.
-async fn put_date(
+pub(super) async fn put_date(
     tx: &mut Tx,
     kb: KbId,
     version: (DocumentId, u32),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::document::{DateSource, ParsedDocument};
+use model::document::{DateSource, DocumentDate, ParsedDocument, Section};
 use model::passages::{self, Passage};
 use model::{ChunkId, DocumentId, KbId, RecordTime, Result};
 use store::chunks::NewChunk;
@@ -53,6 +53,60 @@ impl Prepared {
             char_count,
         }
     }
+}
+
+/// What was read of the version that is held, if reading `accepted` would give the same: it has
+/// the same bytes, and a name with the same ending. A move of many large files is cheap by that.
+///
+/// None too where the held version's date is its sender's, so that the content's own is not known,
+/// and would be needed.
+pub async fn read_before(
+    tx: &mut Tx,
+    kb: KbId,
+    accepted: &documents::Version,
+) -> Result<Option<ParsedDocument>> {
+    let document = documents::find(tx, kb, accepted.document).await?;
+    let Some(held) = document.and_then(|document| document.held_version) else {
+        return Ok(None);
+    };
+    let this = (accepted.document, held);
+    let Some(held) = documents::version(tx, kb, this).await? else {
+        return Ok(None);
+    };
+    let by_sender = |version: &documents::Version| {
+        version.date_source.as_deref() == Some(DateSource::Source.name())
+    };
+    let reads_the_same = held.blob_hash == accepted.blob_hash
+        && ending(&held.filename) == ending(&accepted.filename)
+        && (!by_sender(&held) || by_sender(accepted));
+    if !reads_the_same {
+        return Ok(None);
+    }
+    let date = match (&held.document_date, held.date_source.as_deref()) {
+        (Some(date), Some(source)) => date
+            .parse()
+            .ok()
+            .zip(DateSource::named(source))
+            .map(|(value, source)| DocumentDate { value, source }),
+        _ => None,
+    };
+    let sections = documents::sections(tx, kb, this, 0, u64::MAX).await?;
+    let sections = sections.into_iter().map(|section| Section {
+        heading_path: section.heading_path,
+        body: section.body,
+    });
+    Ok(Some(ParsedDocument {
+        title: held.title,
+        date,
+        sections: sections.collect(),
+        left_out: held.left_out,
+    }))
+}
+
+fn ending(filename: &str) -> Option<String> {
+    let file = filename.rsplit('/').next().unwrap_or(filename);
+    let ending = file.rsplit_once('.').map(|(_, ending)| ending);
+    ending.map(str::to_ascii_lowercase)
 }
 
 /// The document without what a database cannot store as text, bodies trimmed.
@@ -295,7 +349,6 @@ async fn store_text(
 
 #[cfg(test)]
 mod tests {
-    use model::document::Section;
     use proptest::prelude::*;
     use uuid::Uuid;
 

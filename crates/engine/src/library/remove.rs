@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use model::{Code, DocumentId, Error, KbId, RecordTime, Result};
 use store::blobs::{BlobKey, Blobs};
 use store::documents::Restored;
-use store::{Tx, bases, chunks, documents, holds, idempotency, jobs, vectors};
+use store::{Tx, bases, chunks, documents, holds, idempotency, jobs, sources, vectors};
+
+use super::ExternalKey;
 
 /// A document that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,10 @@ pub async fn purge(
     now: RecordTime,
 ) -> Result<Option<Purged>> {
     let at = bases::advance_clock(tx, kb, now).await?;
+    if let Some(document) = documents::find(tx, kb, id).await? {
+        let key = ExternalKey::shown(&document.external_key);
+        sources::forget_document(tx, kb, id, key).await?;
+    }
     let Some(blobs) = documents::purge(tx, kb, id, at).await? else {
         return Ok(None);
     };

@@ -74,7 +74,8 @@ impl From<Version> for VersionInfo {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

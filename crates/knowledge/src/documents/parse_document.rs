@@ -38,9 +38,15 @@ impl Job for ParseDocument {
             return Ok(());
         };
 
+        let before =
+            library::read_before(&mut core.db.read(cx.tenant).await?, kb, &accepted).await?;
         let (document, filename, hash) = (self.document, &accepted.filename, accepted.blob_hash);
-        let Some(parsed) = read_file(cx, kb, document, hash, filename).await? else {
-            return Ok(());
+        let parsed = match before {
+            Some(parsed) => parsed,
+            None => match read_file(cx, kb, document, hash, filename).await? {
+                Some(parsed) => parsed,
+                None => return Ok(()),
+            },
         };
         // Cutting a long text is arithmetic: on a thread of its own, so that calls go on.
         let (document, filename) = (self.document, accepted.filename);

@@ -12,7 +12,7 @@ use kernel::principal::Caller;
 use kernel::{Answer, Chance, Clock, Core, Credential, Door, Principal, Registry, Upload, job};
 use knowledge::{JOBS, OPS};
 use model::{Error, KbId, RecordTime, RequestId, Role, TenantId, UserId, Visibility};
-use providers::{Embedder, ParserOptions, ParserPool};
+use providers::{Embedder, Fetcher, ParserOptions, ParserPool};
 use serde_json::{Value, json};
 use store::bases::{self, Base};
 use store::blobs::Blobs;
@@ -114,6 +114,7 @@ impl App {
                 PathBuf::from(env!("CARGO_BIN_EXE_document_parser_child")),
                 [],
             )),
+            fetcher: Fetcher::scripted([]),
             models: place("models"),
             manual,
             clock: Clock::set_to(BEGIN),

@@ -7,3 +7,4 @@ mod failures;
 mod orphans;
 mod reading;
 mod rights;
+mod sources;

@@ -14,7 +14,7 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use kernel::{Core, Registry};
-use model::KbId;
+use model::{KbId, SourceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -24,6 +24,7 @@ use super::{Failure, settings, variable};
 use crate::app::{self, App, Surroundings};
 use crate::config::Settings;
 use crate::folder::{self, Owner};
+use crate::http::listen;
 use crate::http::rest::PREFIX;
 use crate::worker;
 
@@ -188,6 +189,26 @@ impl House {
         }))))
     }
 
+    /// Lets other verbs act through this process while it has the data folder; nothing to do where
+    /// another one has it.
+    pub fn open_socket(&mut self) -> Result<(), Failure> {
+        let Kind::Process(process) = &mut self.0 else {
+            return Ok(());
+        };
+        let path = folder::socket(&process.app.settings.data);
+        let socket = listen::bind_socket(&path).map_err(|error| {
+            Failure::local(format!(
+                "cannot open the socket in the data folder: {error}"
+            ))
+        })?;
+        let (router, ended) = (process.router.clone(), process.end.subscribe());
+        process.tasks.spawn(async move {
+            listen::serve_socket(socket, router, ended).await;
+            let _ = std::fs::remove_file(path);
+        });
+        Ok(())
+    }
+
     /// Sends a call and reads the answer: JSON, or text where that was asked for.
     pub async fn send(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {
         let request = request(ask)?;
@@ -201,7 +222,7 @@ impl House {
             }
             Kind::Process(process) => {
                 let request = request.map(Body::from);
-                let answer = crate::http::listen::in_process(&process.router, request).await;
+                let answer = listen::in_process(&process.router, request).await;
                 let status = answer.status();
                 let body = answer.into_body().collect().await;
                 let body = body.map_err(|error| Failure::local(error.to_string()))?;
@@ -289,6 +310,35 @@ impl House {
                     Some(wished) => format!("no base is called `{wished}`; {known}"),
                     None => format!("say which base, with --base; {known}"),
                 },
+            }))
+        })
+    }
+
+    /// The id of the source of that id or name, in the base of that id, slug or name.
+    pub async fn source(&self, base: Option<&str>, wished: &str) -> Result<String, Failure> {
+        if wished.parse::<SourceId>().is_ok() {
+            return Ok(wished.to_owned());
+        }
+        let kb = self.base(base).await?;
+        let answer = self.json(Ask::get(format!("/kbs/{kb}/sources"))).await?;
+        let sources = answer["sources"].as_array().cloned().unwrap_or_default();
+        let named = |source: &&Value| source["name"].as_str() == Some(wished);
+        let id = sources
+            .iter()
+            .find(named)
+            .and_then(|source| source["id"].as_str());
+        id.map(str::to_owned).ok_or_else(|| {
+            let names: Vec<_> = sources
+                .iter()
+                .filter_map(|source| source["name"].as_str())
+                .collect();
+            let known = match names.as_slice() {
+                [] => "there is none yet; `quipu source create NAME` makes one".to_owned(),
+                names => format!("there are: {}", names.join(", ")),
+            };
+            Failure::refused(serde_json::json!({
+                "code": "not_found",
+                "error": format!("no source of the base is called `{wished}`; {known}"),
             }))
         })
     }

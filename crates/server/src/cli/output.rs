@@ -1,5 +1,6 @@
 //! What the command line prints, and how it ends.
 
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -66,6 +67,20 @@ impl Failure {
         }
     }
 
+    /// The code of a server's refusal.
+    pub fn code(&self) -> Option<&str> {
+        self.body.as_ref()?["code"].as_str()
+    }
+
+    /// Whether the same may work later: nobody answered, or the answer says so.
+    pub fn may_pass(&self) -> bool {
+        let Some(named) = self.code() else {
+            return self.exit == 1;
+        };
+        let code = Code::ALL.iter().find(|code| code.name() == named);
+        code.is_some_and(|code| code.retryable())
+    }
+
     /// Prints it to standard error and gives the exit code.
     pub fn report(self, as_json: bool) -> ExitCode {
         if as_json {
@@ -77,6 +92,12 @@ impl Failure {
             let _ = writeln!(std::io::stderr(), "quipu: {}", self.message);
         }
         ExitCode::from(self.exit)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
     }
 }
 
@@ -98,4 +119,9 @@ pub fn print(text: &str) {
     if !text.ends_with('\n') {
         let _ = out.write_all(b"\n");
     }
+}
+
+/// Prints a line to standard error, beside the answer.
+pub fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "quipu: {text}");
 }

@@ -17,11 +17,15 @@ use super::{Failure, output};
 /// Argument under which operations take a list of bases; on the command line it is `--base`.
 const BASES: &str = "kb_ids";
 
+/// Argument that names a source; on the command line its name will do.
+const SOURCE: &str = "source_id";
+
 /// What the first words of verbs mean.
 const GROUPS: &[(&str, &str)] = &[
     ("base", "Bases and their members"),
     ("document", "Documents of a base"),
     ("models", "The local embedding model"),
+    ("source", "Where the documents of a base come from"),
     ("token", "Personal tokens"),
     ("user", "People"),
 ];
@@ -175,8 +179,10 @@ fn given(registered: &Registered, matches: &ArgMatches) -> Result<Map<String, Va
         let mut values: Vec<Value> = values
             .map(|value| read_dash(value).map(Value::String))
             .collect::<Result<_, _>>()?;
+        let is_written = |value: &Value| value.as_str().is_some_and(|text| text.starts_with('['));
         let value = match argument.shape {
-            Shape::List => Value::Array(values),
+            // A list that is written as JSON is read as such.
+            Shape::List if !(values.len() == 1 && is_written(&values[0])) => Value::Array(values),
             _ => values.pop().unwrap_or_default(),
         };
         given.insert(argument.name.clone(), value);
@@ -229,7 +235,12 @@ impl Plan {
         let mut path = self.path.to_owned();
         if self.is_about_base {
             let wished = matches.get_one::<String>("base").map(String::as_str);
-            path = path.replace("{kb_id}", &house.base(wished).await?.to_string());
+            if path.contains("{kb_id}") {
+                path = path.replace("{kb_id}", &house.base(wished).await?.to_string());
+            }
+            if let Some(Value::String(source)) = self.given.get_mut(SOURCE) {
+                *source = house.source(wished, source).await?;
+            }
         }
         self.given.retain(|name, value| {
             let mark = format!("{{{name}}}");

@@ -104,6 +104,10 @@ async fn serve(
     let mut words = Words::default();
     words.take_query(&parts)?;
     let kb = words.take_path(readable(params)?, registered.entry.target)?;
+    let kb = match kb {
+        Ok(None) if names_only_a_source(registered) => base_of_source(app, &caller, &words).await,
+        kb => kb,
+    };
     let key = parts
         .headers
         .get("idempotency-key")
@@ -113,7 +117,7 @@ async fn serve(
         .map_err(|_| Error::invalid("`Idempotency-Key` must be ASCII text"))?;
     if registered.entry.spec.upload {
         refuse_larger(&parts.headers, app.core.limits.upload_bytes)?;
-        let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
+        let admitted = admit(app, registered, caller, kb?).await?;
         let upload = take_file(&app.core, &parts.headers, body, &mut words)
             .await
             .inspect_err(|error| admitted.broken_off(error))?;
@@ -126,7 +130,7 @@ async fn serve(
     words
         .take_json(&parts.headers, body, app.settings.body_bytes_max)
         .await?;
-    let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
+    let admitted = admit(app, registered, caller, kb?).await?;
     gate::run(
         admitted,
         words.0,
@@ -136,6 +140,40 @@ async fn serve(
         },
     )
     .await
+}
+
+/// The gate, whose refusal names what the address names.
+async fn admit<'a>(
+    app: &App,
+    registered: &'a Registered,
+    caller: Caller,
+    kb: Option<KbId>,
+) -> Result<gate::Admitted<'a>> {
+    let admitted = gate::admit(&app.core, registered, caller, kb).await;
+    admitted.map_err(|error| match error.code {
+        Code::NotFound if names_only_a_source(registered) => {
+            Error::not_found("no source with that id")
+        }
+        _ => error,
+    })
+}
+
+/// Whether an operation on a base has an address that names a source instead.
+fn names_only_a_source(registered: &Registered) -> bool {
+    let path = registered.entry.spec.route.map_or("", |(_, path)| path);
+    registered.entry.target == TargetKind::Base && !path.contains("{kb_id}")
+}
+
+/// The base of the source that the path names.
+async fn base_of_source(app: &App, caller: &Caller, words: &Words) -> Result<Option<KbId>> {
+    let named = words.0.get("source_id").and_then(Value::as_str);
+    let source = named.and_then(|source| source.parse().ok());
+    match (source, &caller.principal) {
+        (Some(source), Some(principal)) => {
+            kernel::target::base_of_source(&app.core, principal, source).await
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Who calls: the data folder's owner, the owner of a token, or nobody where nobody is asked.

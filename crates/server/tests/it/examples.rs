@@ -80,6 +80,22 @@ impl Story {
     }
 }
 
+impl Story {
+    async fn push_file(&mut self, path: &str, filename: &str, text: &str) {
+        let path = format!("{path}?filename={filename}");
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(&path)
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "text/markdown")
+            .body(Body::from(text.to_owned()))
+            .unwrap();
+        self.house.clock.advance_seconds(1);
+        let answer = self.house.send(request).await.ok();
+        self.keep("push_file", &format!("POST {path}\n\n{text}"), &answer);
+    }
+}
+
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap()
 }
@@ -233,4 +249,56 @@ async fn documents(story: &mut Story, kb: &str) {
     story
         .tell("purge_document", &format!("{one}/purge"), Value::Null)
         .await;
+    sources(story, kb).await;
+}
+
+async fn sources(story: &mut Story, kb: &str) {
+    let all = format!("/api/v1/kbs/{kb}/sources");
+    let wiki = story
+        .tell("create_source", &all, json!({ "name": "wiki" }))
+        .await;
+    let id = wiki["id"].as_str().unwrap().to_owned();
+    let one = format!("{all}/{id}");
+    let ingest = format!("/api/v1/sources/{id}/ingest");
+    let items = json!({ "items": [
+        { "external_id": "7", "filename": "hours.md", "content": "The desk answers from nine to five.", "doc_time": "2026-03" },
+        { "external_id": "8", "deleted": true },
+        { "external_id": "9", "filename": "empty.md" },
+    ] });
+    story.tell("push_items", &ingest, items).await;
+    story
+        .push_file(
+            &format!("{ingest}/file"),
+            "tides.md",
+            "High water is at noon.",
+        )
+        .await;
+    story.house.work().await;
+    story.tell("list_sources", &all, Value::Null).await;
+    story.tell("show_source", &one, Value::Null).await;
+    story
+        .tell("list_source_items", &format!("{one}/items"), Value::Null)
+        .await;
+    story
+        .tell("update_source", &one, json!({ "name": "handbook" }))
+        .await;
+    let site = json!({
+        "name": "site", "kind": "pull", "lists": ["https://example.org/sitemap.xml"], "interval_minutes": 60,
+    });
+    let path = format!("/api/v1/kbs/{kb}/sources");
+    let site = story
+        .house
+        .call(&story.token, Method::POST, &path, site)
+        .await
+        .ok();
+    let site = format!("{all}/{}", site["id"].as_str().unwrap());
+    story
+        .tell("pull_source", &format!("{site}/pull"), Value::Null)
+        .await;
+    story
+        .house
+        .call(&story.token, Method::DELETE, &site, Value::Null)
+        .await
+        .ok();
+    story.tell("delete_source", &one, Value::Null).await;
 }

@@ -100,6 +100,40 @@ where
     });
 }
 
+/// Runs a story on both engines that makes its house itself, with settings of its own.
+pub fn on_both_engines_with(story: impl AsyncFn(&dyn Fn(&[(&str, &str)]) -> MadeHouse)) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let on = |engine: Engine| {
+        move |extra: &[(&str, &str)]| -> MadeHouse {
+            let extra: Vec<(String, String)> = extra
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            Box::pin(async move {
+                let extra: Vec<(&str, &str)> = extra
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                House::new(engine, &extra).await
+            })
+        }
+    };
+    runtime.block_on(async {
+        story(&on(Engine::Sqlite)).await;
+        match postgres() {
+            Some(_) => story(&on(Engine::Postgres)).await,
+            None => println!("skipped on PostgreSQL: QUIPU_TEST_POSTGRES is not set"),
+        }
+    });
+}
+
+/// A house on its way.
+pub type MadeHouse = std::pin::Pin<Box<dyn Future<Output = House>>>;
+
 /// Runs a story on SQLite with settings of its own.
 pub fn on_sqlite_with<F, Story>(settings: &[(&str, &str)], story: F)
 where

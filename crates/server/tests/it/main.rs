@@ -10,4 +10,6 @@ mod house;
 mod mcp;
 mod process;
 mod refusals;
+mod sources;
 mod upkeep;
+mod watch;

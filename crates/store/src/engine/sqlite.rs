@@ -782,6 +782,11 @@ mod tests {
         ("store::jobs::UNFINISHED", "ended jobs are forgotten"),
         ("store::jobs::RELEASE_ALL", "once at a start"),
         ("store::rows::BLOBS", "a backup names them all"),
+        (
+            "store::sources::COUNTS",
+            "counts the documents of a base's sources",
+        ),
+        ("store::sources::LIST", "a base has few sources"),
         ("store::tenants::LIST", "lists them"),
         ("store::users::FIRST_ADMIN", "a deployment has few users"),
         ("store::users::LIST", "lists them"),
