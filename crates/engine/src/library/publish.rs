@@ -96,6 +96,7 @@ pub async fn read_before(
         body: section.body,
     });
     Ok(Some(ParsedDocument {
+        media_type: Some(held.media_type),
         title: held.title,
         date,
         sections: sections.collect(),
