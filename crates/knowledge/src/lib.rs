@@ -1,6 +1,10 @@
-//! What can be asked of a base: its documents and the search over them.
+//! What can be asked of a base: its documents and the search over them, its things and the facts
+//! about them.
 
 pub mod documents;
+pub mod entities;
+pub mod facts;
+pub mod ontology;
 pub mod search;
 
 use kernel::{Entry, JobEntry};
@@ -9,6 +13,12 @@ use kernel::{Entry, JobEntry};
 pub const OPS: &[Entry] = &[
     Entry::of::<search::SearchChunks>(),
     Entry::of::<documents::GetDocument>(),
+    Entry::of::<entities::FindEntities>(),
+    Entry::of::<facts::EntityFacts>(),
+    Entry::of::<facts::Neighbors>(),
+    Entry::of::<facts::Timeline>(),
+    Entry::of::<facts::PathsBetween>(),
+    Entry::of::<facts::Changes>(),
     Entry::of::<search::SearchDocs>(),
     Entry::of::<documents::AddDocument>(),
     Entry::of::<documents::ListDocuments>(),
@@ -17,6 +27,22 @@ pub const OPS: &[Entry] = &[
     Entry::of::<documents::DeleteDocument>(),
     Entry::of::<documents::RestoreDocument>(),
     Entry::of::<documents::PurgeDocument>(),
+    Entry::of::<entities::AddEntity>(),
+    Entry::of::<entities::SetEntityType>(),
+    Entry::of::<entities::MergeEntities>(),
+    Entry::of::<entities::UnmergeEntities>(),
+    Entry::of::<entities::DifferentEntities>(),
+    Entry::of::<entities::UndoDifferent>(),
+    Entry::of::<facts::AssertFact>(),
+    Entry::of::<facts::CorrectFact>(),
+    Entry::of::<facts::EndFact>(),
+    Entry::of::<facts::RetractFact>(),
+    Entry::of::<ontology::ShowOntology>(),
+    Entry::of::<ontology::AddEntityType>(),
+    Entry::of::<ontology::DeleteEntityType>(),
+    Entry::of::<ontology::AddRelationType>(),
+    Entry::of::<ontology::ChangeRelationType>(),
+    Entry::of::<ontology::DeleteRelationType>(),
 ];
 
 /// The jobs of this room.

@@ -11,11 +11,19 @@ pub mod chunks;
 pub mod credentials;
 pub mod documents;
 mod engine;
+pub mod entities;
 mod error;
+pub mod events;
+pub mod evidence;
+pub mod facts;
+pub mod holds;
 pub mod idempotency;
+pub mod identity;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod names;
+pub mod ontology;
 mod sql;
 mod statement;
 pub mod tenants;
@@ -35,8 +43,16 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         chunks::STATEMENTS,
         credentials::STATEMENTS,
         documents::STATEMENTS,
+        entities::STATEMENTS,
+        events::STATEMENTS,
+        evidence::STATEMENTS,
+        facts::STATEMENTS,
+        holds::STATEMENTS,
         idempotency::STATEMENTS,
+        identity::STATEMENTS,
         jobs::STATEMENTS,
+        names::STATEMENTS,
+        ontology::STATEMENTS,
         tenants::STATEMENTS,
         users::STATEMENTS,
         vectors::STATEMENTS,

@@ -16,11 +16,18 @@ pub(crate) struct Migration {
 }
 
 /// Every step, in order.
-pub(crate) const ALL: &[Migration] = &[Migration {
-    number: 1,
-    name: "library",
-    text: include_str!("../migrations/0001_library.sql"),
-}];
+pub(crate) const ALL: &[Migration] = &[
+    Migration {
+        number: 1,
+        name: "library",
+        text: include_str!("../migrations/0001_library.sql"),
+    },
+    Migration {
+        number: 10,
+        name: "ledger",
+        text: include_str!("../migrations/0010_ledger.sql"),
+    },
+];
 
 /// The table of steps itself; the one that stands before the first.
 pub(crate) const TABLE: &str = "CREATE TABLE IF NOT EXISTS migration (

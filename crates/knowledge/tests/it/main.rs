@@ -2,6 +2,8 @@
 
 mod app;
 mod documents;
+mod facts;
 mod failures;
+mod ledger;
 mod reading;
 mod rights;

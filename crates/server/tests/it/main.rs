@@ -4,6 +4,7 @@ mod access;
 mod accounts;
 mod doors;
 mod examples;
+mod facts;
 mod generated;
 mod house;
 mod mcp;
