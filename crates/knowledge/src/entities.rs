@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::names::Fit;
 use store::ontology::Ontology;
-use store::{Tx, entities, holds};
+use store::{Tx, entities, fact_holds};
 
 pub use add_entity::{AddEntity, AddedEntity};
 pub use different_entities::{DifferentEntities, Differing, UndoDifferent};
@@ -130,7 +130,7 @@ pub(crate) async fn candidates(
         all.push(Candidate {
             info: described.of(id),
             fit,
-            facts: holds::count_of(tx, kb, &members, now).await?,
+            facts: fact_holds::count_of(tx, kb, &members, now).await?,
         });
     }
     let has_kind = |candidate: &Candidate| candidate.info.type_key.is_some();

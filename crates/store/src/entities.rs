@@ -2,7 +2,7 @@
 
 use model::{EntityId, EntityTypeId, KbId, RecordTime};
 
-use crate::holds::NOT_ENDED;
+use crate::fact_holds::NOT_ENDED;
 use crate::statement::statements;
 use crate::value::{Param, params};
 use crate::{StoreError, Tx};

@@ -3,7 +3,7 @@
 use model::identity::Link;
 use model::{EntityId, EventId, KbId, RecordTime};
 
-use crate::holds::NOT_ENDED;
+use crate::fact_holds::NOT_ENDED;
 use crate::statement::statements;
 use crate::value::{Param, params};
 use crate::{StoreError, Tx};

@@ -15,8 +15,9 @@ pub mod entities;
 mod error;
 pub mod events;
 pub mod evidence;
+pub mod fact_holds;
 pub mod facts;
-pub mod holds;
+
 pub mod idempotency;
 pub mod identity;
 pub mod index;
@@ -47,7 +48,7 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         events::STATEMENTS,
         evidence::STATEMENTS,
         facts::STATEMENTS,
-        holds::STATEMENTS,
+        fact_holds::STATEMENTS,
         idempotency::STATEMENTS,
         identity::STATEMENTS,
         jobs::STATEMENTS,

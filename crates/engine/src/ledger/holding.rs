@@ -8,8 +8,8 @@ use model::ontology::RelationType;
 use model::time::Interval;
 use model::{EntityId, FactId, KbId, RecordTime, Result, WorldTime};
 use store::evidence::{self, Evidence};
-use store::holds::Hold;
-use store::{Tx, facts, holds, identity};
+use store::fact_holds::Hold;
+use store::{Tx, fact_holds, facts, identity};
 
 use super::people;
 
@@ -30,7 +30,7 @@ pub async fn refresh(
     let mut known: BTreeSet<FactId> = ids.iter().copied().collect();
     known.extend(touched.iter().map(|fact| fact.id));
     let known: Vec<FactId> = known.into_iter().collect();
-    let open: HashMap<FactId, Hold> = holds::open_of(tx, kb, &known)
+    let open: HashMap<FactId, Hold> = fact_holds::open_of(tx, kb, &known)
         .await?
         .into_iter()
         .map(|hold| (hold.fact, hold))
@@ -47,8 +47,8 @@ pub async fn refresh(
         .into_values()
         .filter(|hold| changed.contains(&hold.fact) || !held.contains(&hold.fact))
         .collect();
-    holds::close(tx, kb, &ended, at).await?;
-    holds::insert(tx, kb, &new).await?;
+    fact_holds::close(tx, kb, &ended, at).await?;
+    fact_holds::insert(tx, kb, &new).await?;
     Ok(ids)
 }
 

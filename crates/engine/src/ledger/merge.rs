@@ -7,8 +7,8 @@ use model::identity::{Identity, Link};
 use model::ontology::RelationType;
 use model::{Code, EntityId, Error, EventId, KbId, RecordTime, RelationTypeId, Result};
 use serde_json::json;
-use store::holds::View;
-use store::{Tx, holds, identity, ontology};
+use store::fact_holds::View;
+use store::{Tx, fact_holds, identity, ontology};
 
 use super::{Decision, holding, people};
 
@@ -185,8 +185,8 @@ async fn restand(tx: &mut Tx, kb: KbId, entities: &[EntityId], at: RecordTime) -
         at: None,
         as_of: at,
     };
-    let about = holds::of_subjects(tx, kb, entities, view).await?;
-    let leading = holds::of_objects(tx, kb, entities, view).await?;
+    let about = fact_holds::of_subjects(tx, kb, entities, view).await?;
+    let leading = fact_holds::of_objects(tx, kb, entities, view).await?;
     let mut touched: BTreeMap<RelationTypeId, Vec<Fact>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for held in about.into_iter().chain(leading) {

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::time::Interval;
 use model::{EntityId, FactId, KbId, RelationTypeId, Result};
-use store::holds::{Hold, View};
-use store::{Tx, facts, holds};
+use store::fact_holds::{Hold, View};
+use store::{Tx, fact_holds, facts};
 
 use super::people;
 
@@ -166,11 +166,11 @@ async fn edges(
     let Some(known) = people::members(tx, kb, thing, view.as_of).await? else {
         return Ok(Vec::new());
     };
-    let out = holds::edges_from(tx, kb, &known.members, view, limit).await?;
+    let out = fact_holds::edges_from(tx, kb, &known.members, view, limit).await?;
     let left = limit.saturating_sub(u32::try_from(out.len()).unwrap_or(u32::MAX));
     let into = match left {
         0 => Vec::new(),
-        left => holds::edges_to(tx, kb, &known.members, view, left).await?,
+        left => fact_holds::edges_to(tx, kb, &known.members, view, left).await?,
     };
     let others: HashSet<EntityId> = out
         .iter()

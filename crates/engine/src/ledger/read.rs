@@ -7,8 +7,8 @@ use model::holds::{Claim, contradictions as pairs};
 use model::ontology::RelationType;
 use model::time::Interval;
 use model::{EntityId, FactId, KbId, RecordTime, RelationTypeId, Result};
-use store::holds::{Held, View};
-use store::{Tx, holds};
+use store::fact_holds::{Held, View};
+use store::{Tx, fact_holds};
 
 use super::holding::{self, End};
 use super::people::{self, Known};
@@ -76,8 +76,8 @@ pub async fn facts_of(
     let Some(known) = people::members(tx, kb, entity, view.as_of).await? else {
         return Ok(None);
     };
-    let about = holds::of_subjects(tx, kb, &known.members, view).await?;
-    let leading = holds::of_objects(tx, kb, &known.members, view).await?;
+    let about = fact_holds::of_subjects(tx, kb, &known.members, view).await?;
+    let leading = fact_holds::of_objects(tx, kb, &known.members, view).await?;
     let others: HashSet<EntityId> = about
         .iter()
         .filter_map(|held| held.fact.object.entity())
@@ -171,7 +171,7 @@ pub async fn contradictions(
         return Ok(Vec::new());
     };
     let ids: Vec<FactId> = group.iter().map(|fact| fact.id).collect();
-    let intervals: BTreeMap<FactId, Option<Interval>> = holds::open_of(tx, kb, &ids)
+    let intervals: BTreeMap<FactId, Option<Interval>> = fact_holds::open_of(tx, kb, &ids)
         .await?
         .into_iter()
         .map(|hold| (hold.fact, hold.holds))

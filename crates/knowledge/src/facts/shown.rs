@@ -126,8 +126,8 @@ impl Asked {
     }
 
     /// What is read of the ledger.
-    pub fn view(&self) -> store::holds::View {
-        store::holds::View {
+    pub fn view(&self) -> store::fact_holds::View {
+        store::fact_holds::View {
             at: self.at.map(WorldTime::interval),
             as_of: self.record(),
         }

@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, TestRunner};
 use store::bases::{self, Base};
 use store::entities::KindSource;
 use store::events::Decider;
-use store::holds::View;
+use store::fact_holds::View;
 use store::{Db, ontology};
 use uuid::Uuid;
 
@@ -570,7 +570,7 @@ async fn maintained(app: &App, world: &World<'_>, plain: &Plain) -> Result<(), T
     for as_of in moments {
         let view = View { at: None, as_of };
         let stored: BTreeMap<FactId, Option<Interval>> =
-            store::holds::of_subjects(&mut tx, world.kb, &world.things, view)
+            store::fact_holds::of_subjects(&mut tx, world.kb, &world.things, view)
                 .await
                 .unwrap()
                 .into_iter()
