@@ -25,6 +25,8 @@ pub enum Shape {
     List,
     /// A structure.
     Object,
+    /// Whatever JSON has.
+    Any,
 }
 
 impl Shape {
@@ -36,6 +38,7 @@ impl Shape {
             Shape::Boolean => "`true` or `false`",
             Shape::List => "a list",
             Shape::Object => "an object",
+            Shape::Any => "a value",
         }
     }
 }
@@ -102,8 +105,15 @@ fn shape_of(property: &Value) -> Shape {
         Some("boolean") => Shape::Boolean,
         Some("array") => Shape::List,
         Some("object") => Shape::Object,
+        None if is_open(property) => Shape::Any,
         _ => Shape::Text,
     }
+}
+
+/// Whether a schema says nothing of what a value is.
+fn is_open(property: &Value) -> bool {
+    let says = ["enum", "oneOf", "anyOf", "const", "$ref", "format"];
+    !says.iter().any(|word| property.get(word).is_some())
 }
 
 fn choices_of(property: &Value) -> Vec<String> {
@@ -312,6 +322,7 @@ fn is_of_shape(shape: Shape, value: &Value) -> bool {
         Shape::Boolean => value.is_boolean(),
         Shape::List => value.is_array(),
         Shape::Object => value.is_object(),
+        Shape::Any => true,
     }
 }
 

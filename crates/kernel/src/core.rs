@@ -25,6 +25,8 @@ pub struct Core {
     pub blobs: Blobs,
     /// The search caches.
     pub indexes: Indexes,
+    /// The names of things, per base.
+    pub names: store::names::Names,
     /// The embedding model, if one is installed; replaced when one is.
     pub embedder: RwLock<Option<Arc<Embedder>>>,
     /// The processes that read documents.
@@ -125,6 +127,7 @@ impl Core {
             db,
             blobs,
             indexes,
+            names: store::names::Names::default(),
             parser,
             fetcher,
             models,

@@ -1,6 +1,10 @@
-//! What can be asked of a base: its documents, where they come from, and the search over them.
+//! What can be asked of a base: its documents, where they come from and the search over them; its
+//! things and the facts about them.
 
 pub mod documents;
+pub mod entities;
+pub mod facts;
+pub mod ontology;
 pub mod search;
 pub mod sources;
 
@@ -10,6 +14,12 @@ use kernel::{Entry, JobEntry};
 pub const OPS: &[Entry] = &[
     Entry::of::<search::SearchChunks>(),
     Entry::of::<documents::GetDocument>(),
+    Entry::of::<entities::FindEntities>(),
+    Entry::of::<facts::EntityFacts>(),
+    Entry::of::<facts::Neighbors>(),
+    Entry::of::<facts::Timeline>(),
+    Entry::of::<facts::PathsBetween>(),
+    Entry::of::<facts::Changes>(),
     Entry::of::<search::SearchDocs>(),
     Entry::of::<documents::AddDocument>(),
     Entry::of::<documents::ListDocuments>(),
@@ -28,6 +38,22 @@ pub const OPS: &[Entry] = &[
     Entry::of::<sources::PushFile>(),
     Entry::of::<sources::StartPull>(),
     Entry::of::<sources::DeleteSource>(),
+    Entry::of::<entities::AddEntity>(),
+    Entry::of::<entities::SetEntityType>(),
+    Entry::of::<entities::MergeEntities>(),
+    Entry::of::<entities::UnmergeEntities>(),
+    Entry::of::<entities::DifferentEntities>(),
+    Entry::of::<entities::UndoDifferent>(),
+    Entry::of::<facts::AssertFact>(),
+    Entry::of::<facts::CorrectFact>(),
+    Entry::of::<facts::EndFact>(),
+    Entry::of::<facts::RetractFact>(),
+    Entry::of::<ontology::ShowOntology>(),
+    Entry::of::<ontology::AddEntityType>(),
+    Entry::of::<ontology::DeleteEntityType>(),
+    Entry::of::<ontology::AddRelationType>(),
+    Entry::of::<ontology::ChangeRelationType>(),
+    Entry::of::<ontology::DeleteRelationType>(),
 ];
 
 /// The jobs of this room.

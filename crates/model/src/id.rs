@@ -89,6 +89,16 @@ ids! {
     ChunkId
     /// Where documents come from: a pusher, a folder, pages of the web.
     SourceId
+    /// A thing that facts are about.
+    EntityId
+    /// A claim.
+    FactId
+    /// A kind of thing.
+    EntityTypeId
+    /// A kind of claim: a relation between things, or an attribute of one.
+    RelationTypeId
+    /// A decision that changed the ledger.
+    EventId
     /// A piece of work in the queue.
     JobId
     /// A row of the audit log.

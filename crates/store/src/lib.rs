@@ -11,13 +11,21 @@ pub mod chunks;
 pub mod credentials;
 pub mod documents;
 mod engine;
+pub mod entities;
 mod error;
+pub mod events;
+pub mod evidence;
+pub mod fact_holds;
+pub mod facts;
 pub mod faults;
 pub mod holds;
 pub mod idempotency;
+pub mod identity;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod names;
+pub mod ontology;
 pub mod rows;
 pub mod sources;
 mod sql;
@@ -40,10 +48,18 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         chunks::STATEMENTS,
         credentials::STATEMENTS,
         documents::STATEMENTS,
+        entities::STATEMENTS,
+        events::STATEMENTS,
+        evidence::STATEMENTS,
+        facts::STATEMENTS,
+        fact_holds::STATEMENTS,
         faults::STATEMENTS,
         holds::STATEMENTS,
         idempotency::STATEMENTS,
+        identity::STATEMENTS,
         jobs::STATEMENTS,
+        names::STATEMENTS,
+        ontology::STATEMENTS,
         rows::STATEMENTS,
         sources::STATEMENTS,
         tenants::STATEMENTS,

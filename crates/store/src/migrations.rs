@@ -44,6 +44,11 @@ pub(crate) const ALL: &[Migration] = &[
         name: "claims_and_roles",
         text: include_str!("../migrations/0006_claims_and_roles.sql"),
     },
+    Migration {
+        number: 10,
+        name: "ledger",
+        text: include_str!("../migrations/0010_ledger.sql"),
+    },
 ];
 
 /// The table of steps itself; the one that stands before the first.

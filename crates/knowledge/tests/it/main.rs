@@ -3,7 +3,9 @@
 mod app;
 mod calls;
 mod documents;
+mod facts;
 mod failures;
+mod ledger;
 mod orphans;
 mod reading;
 mod rights;

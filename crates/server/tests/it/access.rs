@@ -52,12 +52,13 @@ fn expected(registered: &Registered, standing: &str, scope: &str, kind: &str) ->
 /// The call with words that lead nowhere, so that what passes the gate changes nothing.
 fn path_of(registered: &Registered, kb: &str, source: &str) -> Option<(Method, String)> {
     let (method, path) = registered.entry.spec.route?;
-    let path = path
+    let mut path = path
         .replace("{kb_id}", kb)
         .replace("{source_id}", source)
-        .replace("{email}", "nobody@example.org")
-        .replace("{document_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90")
-        .replace("{token_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90");
+        .replace("{email}", "nobody@example.org");
+    while let (Some(start), Some(end)) = (path.find('{'), path.find('}')) {
+        path.replace_range(start..=end, "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90");
+    }
     // An argument that nobody has stops the call right behind the gate.
     Some((
         method.name().parse().unwrap(),

@@ -1,5 +1,7 @@
 //! One worked example per operation: a call that is really made, and its answer.
 
+mod facts;
+
 use std::collections::BTreeMap;
 
 use axum::body::Body;
@@ -191,6 +193,7 @@ async fn people_and_bases(story: &mut Story) {
         )
         .await;
     documents(story, &kb).await;
+    facts::facts(story, &kb).await;
     story.tell("remove_member", &member, Value::Null).await;
     story
         .tell("disable_user", "/api/v1/users/bob@example.org", Value::Null)

@@ -5,6 +5,7 @@ mod accounts;
 mod backup;
 mod doors;
 mod examples;
+mod facts;
 mod generated;
 mod house;
 mod mcp;
