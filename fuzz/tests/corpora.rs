@@ -17,24 +17,20 @@ fn time() -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn hold(name: &str) {
+/// Panics print nothing while a target is watched, so what broke is returned.
+fn hold(name: &str) -> Result<(), String> {
     let target = target(name).expect("the test names a target");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     std::fs::create_dir_all(&folder).expect("the build's folder can be written");
-    let held = mutate::replay(target).and_then(|()| mutate::explore(target, &folder, time()));
-    match held {
-        Ok(cases) => println!("{name}: {cases} cases"),
-        // The hook that notes panics prints none.
-        Err(fault) => {
-            drop(std::panic::take_hook());
-            panic!("{fault}");
-        }
-    }
+    mutate::replay(target)?;
+    let cases = mutate::explore(target, &folder, time())?;
+    println!("{name}: {cases} cases");
+    Ok(())
 }
 
 macro_rules! targets {
     ($($name:ident)*) => {
-        $(#[test] fn $name() { hold(stringify!($name)); })*
+        $(#[test] fn $name() -> Result<(), String> { hold(stringify!($name)) })*
 
         #[test]
         fn every_target_has_its_test() {
