@@ -77,6 +77,7 @@ pub(crate) fn odf(kind: &str, body: &str) -> Vec<u8> {
     let content = format!(
         "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" \
          xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\" \
+         xmlns:style=\"urn:oasis:names:tc:opendocument:xmlns:style:1.0\" \
          xmlns:table=\"urn:oasis:names:tc:opendocument:xmlns:table:1.0\" \
          xmlns:draw=\"urn:oasis:names:tc:opendocument:xmlns:drawing:1.0\" \
          xmlns:presentation=\"urn:oasis:names:tc:opendocument:xmlns:presentation:1.0\" \
