@@ -96,9 +96,12 @@ impl Table {
         self.name
     }
 
-    /// The names of its columns, in the order of a row.
+    /// The names of its columns, in the order of a row; without the quotation marks that a word of
+    /// SQL's own stands in.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
-        self.columns.iter().map(|column| column.name)
+        self.columns
+            .iter()
+            .map(|column| column.name.trim_matches('"'))
     }
 
     fn new(name: &'static str, columns: Vec<Column>, key: Vec<usize>) -> Self {
