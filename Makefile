@@ -1,7 +1,7 @@
 # The two commands of the README are `make run` and `make test`.
 # The work is done by scripts/; each script says what it does and needs.
 
-.PHONY: run test lint fmt soak fuzz bench eval
+.PHONY: run test lint fmt soak fuzz bench bench-embed eval
 
 run:
 	@scripts/run.sh $(ARGS)
@@ -26,6 +26,9 @@ fuzz:
 
 bench:
 	@scripts/bench.sh
+
+bench-embed:
+	@scripts/bench-embed.sh
 
 eval:
 	@scripts/eval.sh

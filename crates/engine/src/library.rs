@@ -7,6 +7,7 @@
 mod accept;
 mod embed;
 mod key;
+pub mod models;
 mod publish;
 mod push;
 mod read;
@@ -15,11 +16,11 @@ mod remove;
 mod search;
 
 pub use accept::{Accept, Accepted, Action, accept};
-pub use embed::{BATCH, embed_next, embed_question};
+pub use embed::{BATCH, Embedded, Meant, Without, embed_next, mean};
 pub use key::{ExternalKey, NotAKey};
 pub use publish::{Prepared, Published, publish, read_anew, read_before};
 pub use push::{Push, PushAction, Pushed, Work, is_set_aside, mark_missing, push, standing};
 pub use read::{PAGE_CHARS, Page, PageSection, page, seen};
 pub use reclass::set_least_role;
 pub use remove::{Purged, Revived, delete, erase_blobs, purge, restore};
-pub use search::{Found, Search, hybrid};
+pub use search::{Answer, Found, Search, hybrid, search};

@@ -54,11 +54,9 @@ impl Vectors {
 
     /// Whether the model knows the text's language.
     pub fn know(&self, text: &str) -> bool {
-        self.embedder.as_ref().is_some_and(|embedder| {
-            embedder
-                .languages()
-                .is_none_or(|codes| model::text::is_in(text, codes))
-        })
+        self.embedder
+            .as_ref()
+            .is_some_and(|embedder| embedder.reads(text))
     }
 
     /// The int8 codes of passages; none of them without a model.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use model::CredentialId;
-use providers::{Embedder, Fetcher, ParserPool};
+use providers::{Embedders, Fetcher, ParserPool};
 use store::Db;
 use store::blobs::Blobs;
 use store::index::Indexes;
-use tokio::sync::{Notify, RwLock};
+use tokio::sync::Notify;
 
 use crate::activity::Activity;
 use crate::manual::Manual;
@@ -27,8 +27,8 @@ pub struct Core {
     pub indexes: Indexes,
     /// The names of things, per base.
     pub names: store::names::Names,
-    /// The embedding model, if one is installed; replaced when one is.
-    pub embedder: RwLock<Option<Arc<Embedder>>>,
+    /// The embedding models that this process knows of.
+    pub embedders: Embedders,
     /// The processes that read documents.
     pub parser: ParserPool,
     /// The guarded way out to pages of the web.
@@ -81,8 +81,8 @@ pub struct Parts {
     pub blobs: Blobs,
     /// The search caches.
     pub indexes: Indexes,
-    /// The embedding model, if one is installed.
-    pub embedder: Option<Embedder>,
+    /// The embedding models that this process knows of.
+    pub embedders: Embedders,
     /// The processes that read documents.
     pub parser: ParserPool,
     /// The guarded way out to pages of the web.
@@ -106,7 +106,7 @@ impl Core {
             db,
             blobs,
             indexes,
-            embedder,
+            embedders,
             parser,
             fetcher,
             models,
@@ -120,7 +120,6 @@ impl Core {
             .map(|calls| RateLimiter::keyed(Quota::per_minute(calls)));
         Arc::new(Self {
             activity: Activity::new(),
-            embedder: RwLock::new(embedder.map(Arc::new)),
             ids: Ids::new(clock.clone(), chance.clone()),
             job_bell: Notify::new(),
             budget,
@@ -128,6 +127,7 @@ impl Core {
             blobs,
             indexes,
             names: store::names::Names::default(),
+            embedders,
             parser,
             fetcher,
             models,
@@ -136,11 +136,6 @@ impl Core {
             chance,
             limits,
         })
-    }
-
-    /// The embedding model, if one is installed.
-    pub async fn embedder(&self) -> Option<Arc<Embedder>> {
-        self.embedder.read().await.clone()
     }
 
     /// Takes a call from the credential's budget, or says for how many seconds it is spent.

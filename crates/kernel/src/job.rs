@@ -20,6 +20,8 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     const KIND: &'static str;
     /// How often it is tried before it counts as failed.
     const ATTEMPTS: u32;
+    /// Whose turn it is when several are due.
+    const QUEUE: Queue = Queue::Text;
 
     /// Two unfinished jobs of one kind and key are one.
     fn key(&self) -> String;
@@ -34,9 +36,42 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     }
 }
 
+/// What a job is for. Those of an earlier queue go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Queue {
+    /// Making text searchable, and all that somebody waits for.
+    Text,
+    /// The vectors of what was just added.
+    Vectors,
+    /// What may take hours: another model's vectors of a whole base.
+    Background,
+}
+
+impl Queue {
+    /// Every queue, the most urgent first.
+    pub const ALL: [Queue; 3] = [Queue::Text, Queue::Vectors, Queue::Background];
+
+    /// Its name in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Queue::Text => "default",
+            Queue::Vectors => "vectors",
+            Queue::Background => "background",
+        }
+    }
+}
+
 /// Why a job stopped.
 #[derive(Debug)]
 pub enum JobError {
+    /// It made way, or waits for something outside: it goes on after so many seconds, and the
+    /// attempt does not count.
+    Later {
+        /// For how long.
+        seconds: i64,
+        /// What it waits for; none if it made way.
+        why: Option<Error>,
+    },
     /// It may work later.
     Retry(Error),
     /// It never will.
@@ -65,6 +100,27 @@ pub struct JobCx {
     pub base: Option<KbId>,
     /// The job.
     pub id: JobId,
+}
+
+impl JobCx {
+    /// Makes way for more urgent work: to be asked between the steps of a long job.
+    ///
+    /// # Errors
+    /// [`JobError::Later`] if some waits; when the store refuses.
+    pub async fn make_way(&self, queue: Queue) -> Result<(), JobError> {
+        let now = self.core.clock.now();
+        let mut tx = self.core.db.read_directory().await?;
+        for urgent in Queue::ALL.into_iter().filter(|&urgent| urgent < queue) {
+            let next = jobs::next_due(&mut tx, urgent.name()).await?;
+            if next.is_some_and(|due| due <= now) {
+                return Err(JobError::Later {
+                    seconds: 0,
+                    why: None,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 type Running<'a, E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send + 'a>>;
@@ -120,7 +176,7 @@ pub async fn enqueue_at<J: Job>(
     let new = jobs::NewJob {
         id: JobId::new(core.ids.next()),
         base,
-        queue: QUEUE,
+        queue: J::QUEUE.name(),
         kind: J::KIND,
         key: &job.key(),
         payload: &payload,
@@ -131,8 +187,6 @@ pub async fn enqueue_at<J: Job>(
     Ok(())
 }
 
-/// The one queue; jobs of different weight may part later.
-pub const QUEUE: &str = "default";
 /// How long a job may go without a sign of life before another worker takes it.
 pub const LEASE_SECONDS: i64 = 60;
 
@@ -143,7 +197,14 @@ pub const LEASE_SECONDS: i64 = 60;
 pub async fn run_next(core: &Arc<Core>, entries: &[&'static [JobEntry]]) -> Result<bool> {
     let now = core.clock.now();
     let mut tx = core.db.write_directory().await?;
-    let claimed = jobs::claim(&mut tx, QUEUE, now, now.plus_seconds(LEASE_SECONDS)).await?;
+    let mut claimed = None;
+    for queue in Queue::ALL {
+        let lease = now.plus_seconds(LEASE_SECONDS);
+        claimed = jobs::claim(&mut tx, queue.name(), now, lease).await?;
+        if claimed.is_some() {
+            break;
+        }
+    }
     tx.commit().await?;
     let Some(job) = claimed else { return Ok(false) };
     let cx = JobCx {
@@ -221,6 +282,16 @@ async fn settle(
     let now = cx.core.clock.now();
     let failure = match outcome {
         Ok(()) => None,
+        Err(JobError::Later { seconds, why }) => {
+            if let Some(error) = &why {
+                tracing::warn!(kind = job.kind, job = %job.id, error = %describe(error), "a job waits");
+            }
+            let mut tx = cx.core.db.write(cx.tenant).await?;
+            let run_at = now.plus_seconds(seconds);
+            let why = why.as_ref().map(|error| error.message.as_str());
+            jobs::put_off(&mut tx, job, run_at, why).await?;
+            return Ok(tx.commit().await?);
+        }
         Err(JobError::Retry(error)) if attempts_left > 0 => {
             tracing::warn!(kind = job.kind, job = %job.id, error = %describe(&error), "a job will be tried again");
             let mut tx = cx.core.db.write(cx.tenant).await?;

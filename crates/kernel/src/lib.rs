@@ -24,7 +24,7 @@ pub mod target;
 pub use chance::{Chance, Clock, Ids};
 pub use core::Core;
 pub use cx::{Cx, Upload, WriteTx};
-pub use job::{Job, JobCx, JobEntry, JobError};
+pub use job::{Job, JobCx, JobEntry, JobError, Queue};
 pub use model::{Code, Error, Result};
 pub use operation::{Answer, Entry, Flow, Flowing, Operation, Reply};
 pub use principal::{Bases, Credential, CredentialKind, Principal};

@@ -28,7 +28,7 @@ use store::{Tx, documents};
 pub use add_document::{AddDocument, AddedDocument};
 pub(crate) use add_document::{at_most, file_name, still_kept};
 pub use delete_document::{DeleteDocument, DeletedDocument};
-pub use embed_base::{EmbedBase, enqueue_missing_vectors};
+pub use embed_base::{EmbedBase, enqueue_missing_vectors, key_of as embed_base_key};
 pub use embed_document::EmbedDocument;
 pub use erase_blobs::EraseBlobs;
 pub use get_document::{DocumentText, GetDocument, TextSection};

@@ -4,6 +4,7 @@
 pub mod documents;
 pub mod entities;
 pub mod facts;
+pub mod models;
 pub mod ontology;
 pub mod search;
 pub mod sources;
@@ -67,4 +68,5 @@ pub const JOBS: &[JobEntry] = &[
     JobEntry::of::<documents::ReadAgain>(),
     JobEntry::of::<sources::PullSource>(),
     JobEntry::of::<sources::EmptySource>(),
+    JobEntry::of::<models::PruneVectors>(),
 ];

@@ -208,7 +208,7 @@ pub fn is_in(text: &str, codes: &[&str]) -> bool {
         return language::is_in_script(&folded, codes);
     }
     match Language::of(&folded) {
-        Language::Other => codes.iter().any(|code| Language::with_code(code).is_some()),
+        Language::Other => codes.iter().any(|code| language::is_latin_code(code)),
         language => codes
             .iter()
             .any(|code| Language::with_code(code) == Some(language)),

@@ -8,6 +8,6 @@ pub mod fetch;
 pub mod models;
 pub mod parser;
 
-pub use embed::{EmbedError, Embedder, EndpointOptions, quantise};
+pub use embed::{EmbedError, Embedder, Embedders, EndpointOptions, KnownModel, quantise};
 pub use fetch::{Answered, FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Network};
 pub use parser::{Content, ParseFailure, ParserLimits, ParserOptions, ParserPool, serve_parser};

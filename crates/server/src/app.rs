@@ -1,7 +1,7 @@
 //! The house put together: from settings to something that serves.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
 use model::{Error, Result};
 use providers::parser::{ParserOptions, ParserPool};
-use providers::{Embedder, FetchOptions, Fetcher};
+use providers::{Embedder, Embedders, FetchOptions, Fetcher, KnownModel};
 use serde_json::value::RawValue;
 use store::blobs::Blobs;
 use store::index::Indexes;
@@ -136,7 +136,7 @@ pub async fn open_core(
         db,
         blobs,
         indexes,
-        embedder: load_embedder(&settings.models()),
+        embedders: Embedders::new(known_models(settings)),
         parser,
         fetcher: Fetcher::new(FetchOptions {
             ports: settings.fetch_ports.clone(),
@@ -168,21 +168,34 @@ pub fn index_folder(settings: &Settings) -> PathBuf {
     settings.data.join("index")
 }
 
-/// The installed model; a broken one is told in the log and does without.
-fn load_embedder(folder: &Path) -> Option<Embedder> {
-    match Embedder::load(folder) {
-        Ok(found) => found,
-        Err(error) => {
-            tracing::warn!(%error, "the embedding model cannot be used; searching words only");
-            None
+/// The models of the settings beside the local one; a broken one is told in the log.
+fn known_models(settings: &Settings) -> Vec<KnownModel> {
+    let mut known = vec![KnownModel::local(&settings.models())];
+    for described in &settings.endpoints {
+        let embedder = described.options.clone().and_then(|options| {
+            let embedder = Embedder::endpoint(options).map_err(|error| error.to_string())?;
+            Ok(Arc::new(embedder))
+        });
+        if let Err(why) = &embedder {
+            tracing::warn!(
+                model = described.name,
+                why,
+                "an embedding model cannot be used"
+            );
         }
+        known.push(KnownModel {
+            name: described.name.clone(),
+            embedder,
+        });
     }
+    known
 }
 
 /// Name of the hidden verb under which the binary reads documents in a process of its own.
 pub const PARSER_VERB: &str = "read-documents";
 
-/// What the owner of a data folder does first: work that a dead process left is free again.
+/// What the owner of a data folder does first: work that a dead process left is free again, and
+/// another model in the settings is the wanted one.
 ///
 /// Nodes that share a database leave each other's work alone; there, a lease runs out instead.
 pub async fn begin(core: &Core, settings: &Settings) -> Result<()> {
@@ -190,6 +203,10 @@ pub async fn begin(core: &Core, settings: &Settings) -> Result<()> {
         let mut tx = core.db.write_directory().await?;
         store::jobs::release_all(&mut tx).await?;
         tx.commit().await?;
+    }
+    let setting = settings.model.as_deref();
+    if let Some(wrong) = knowledge::models::follow_setting(core, setting).await? {
+        tracing::warn!(wrong, "the setting `model` is not followed");
     }
     Ok(())
 }

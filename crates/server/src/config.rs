@@ -10,6 +10,10 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use providers::Network;
 
+mod models;
+
+pub use models::{ENDPOINT, ModelSetting};
+
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -72,6 +76,14 @@ settings! {
     CALLS_PER_MINUTE = "calls_per_minute" "QUIPU_CALLS_PER_MINUTE" None, false, "calls a token may make in a minute; 0 for no bound";
     FETCH_NETWORKS = "fetch_networks" "QUIPU_FETCH_NETWORKS" None, false, "addresses that sources may pull from although they are not public, such as `10.1.0.0/16`, with commas between";
     FETCH_PORTS = "fetch_ports" "QUIPU_FETCH_PORTS" None, false, "ports that sources may pull from, with commas between";
+    MODEL = "model" "QUIPU_MODEL" None, false, "the embedding model: `local`, `none`, `endpoint`, or the NAME of a table `[models.NAME]`; followed when it changes";
+    EMBEDDING_URL = "embedding_url" "QUIPU_EMBEDDING_URL" None, false, "address of an OpenAI-compatible embeddings endpoint: the model `endpoint`";
+    EMBEDDING_MODEL = "embedding_model" "QUIPU_EMBEDDING_MODEL" None, false, "the model's name at that endpoint";
+    EMBEDDING_WIDTH = "embedding_width" "QUIPU_EMBEDDING_WIDTH" None, false, "how many numbers its vectors have";
+    EMBEDDING_KEY = "embedding_key" "QUIPU_EMBEDDING_KEY" None, true, "the endpoint's key, sent as a bearer token";
+    EMBEDDING_QUERY_PREFIX = "embedding_query_prefix" "QUIPU_EMBEDDING_QUERY_PREFIX" None, false, "set before a question, such as `query: `";
+    EMBEDDING_PASSAGE_PREFIX = "embedding_passage_prefix" "QUIPU_EMBEDDING_PASSAGE_PREFIX" None, false, "set before a passage, such as `passage: `";
+    EMBEDDING_LANGUAGES = "embedding_languages" "QUIPU_EMBEDDING_LANGUAGES" None, false, "languages the model was trained on, as codes such as `en`, with commas between; nothing for any";
     LOG_LEVEL = "log_level" "QUIPU_LOG_LEVEL" None, false, "`error`, `warn`, `info`, `debug`, or a filter such as `info,store=debug`";
     LOG_FORMAT = "log_format" "QUIPU_LOG_FORMAT" None, false, "`text` or `json`";
 }
@@ -112,6 +124,10 @@ pub struct Settings {
     pub fetch_networks: Vec<Network>,
     /// Ports that may be pulled from.
     pub fetch_ports: Vec<u16>,
+    /// Name of the embedding model to use.
+    pub model: Option<String>,
+    /// The embedding models at endpoints.
+    pub endpoints: Vec<ModelSetting>,
     /// The log's filter.
     pub log_level: String,
     /// Whether the log is JSON.
@@ -212,7 +228,9 @@ impl Settings {
         let path = named
             .clone()
             .unwrap_or_else(|| Path::new(&data.text).join(FILE_NAME));
-        let file = read_file(&path, named.is_some())?;
+        let table = read_file(&path, named.is_some())?;
+        let file = table.as_ref().map(|table| own_table(&path, table));
+        let file = file.transpose()?;
         let mut values = Values {
             found: BTreeMap::new(),
         };
@@ -226,7 +244,12 @@ impl Settings {
                 values.found.insert(setting.key, found);
             }
         }
-        values.check()
+        let described = table.as_ref().and_then(|table| table.get("models"));
+        let mut settings = values.check()?;
+        settings
+            .endpoints
+            .extend(models::of_table(described, sources.environment));
+        Ok(settings)
     }
 
     /// Every setting with its value and where it came from; secrets masked.
@@ -263,11 +286,15 @@ fn read_file(path: &Path, must_exist: bool) -> Result<Option<toml::Table>, Confi
             });
         }
     };
-    let table: toml::Table = text.parse().map_err(|source| ConfigError::NotToml {
+    let table = text.parse().map_err(|source| ConfigError::NotToml {
         path: path.to_owned(),
         source: Box::new(source),
     })?;
-    // The client's tables live in the same file.
+    Ok(Some(table))
+}
+
+/// The table `[server]`. The client's tables live in the same file.
+fn own_table(path: &Path, table: &toml::Table) -> Result<toml::Table, ConfigError> {
     let own = table
         .get("server")
         .and_then(toml::Value::as_table)
@@ -287,7 +314,7 @@ fn read_file(path: &Path, must_exist: bool) -> Result<Option<toml::Table>, Confi
             });
         }
     }
-    Ok(Some(own))
+    Ok(own)
 }
 
 /// The value of a setting: flag, variable, variable's file, settings file.
@@ -423,7 +450,12 @@ impl Values {
                 )));
             }
         };
+        let endpoint = self.endpoint();
+        let named = self.text(MODEL).map(str::to_owned);
         let mut settings = Settings {
+            // Whoever describes the one endpoint means it to be used.
+            model: named.or_else(|| endpoint.as_ref().map(|endpoint| endpoint.name.clone())),
+            endpoints: endpoint.into_iter().collect(),
             data,
             listen,
             database,
@@ -457,6 +489,23 @@ impl Values {
         };
         settings.shown = self.show(&settings);
         Ok(settings)
+    }
+
+    /// The model that the flat settings describe, if they do.
+    fn endpoint(&self) -> Option<ModelSetting> {
+        let url = self.text(EMBEDDING_URL)?.to_owned();
+        let text = |key: &str| self.text(key).unwrap_or_default().to_owned();
+        let described = models::Described {
+            url,
+            model: text(EMBEDDING_MODEL),
+            width: text(EMBEDDING_WIDTH).trim().parse().unwrap_or_default(),
+            key: self.text(EMBEDDING_KEY).map(str::to_owned),
+            query_prefix: text(EMBEDDING_QUERY_PREFIX),
+            passage_prefix: text(EMBEDDING_PASSAGE_PREFIX),
+            languages: self.list(EMBEDDING_LANGUAGES),
+            ..models::Described::default()
+        };
+        Some(described.named(ENDPOINT, &|_| None))
     }
 
     fn log_json(&self) -> Result<bool, ConfigError> {
@@ -496,6 +545,14 @@ impl Values {
                 let ports: Vec<String> = settings.fetch_ports.iter().map(u16::to_string).collect();
                 ports.join(",")
             }
+            EMBEDDING_KEY => self.text(EMBEDDING_KEY).map_or("", |_| "…").to_owned(),
+            MODEL
+            | EMBEDDING_URL
+            | EMBEDDING_MODEL
+            | EMBEDDING_WIDTH
+            | EMBEDDING_QUERY_PREFIX
+            | EMBEDDING_PASSAGE_PREFIX
+            | EMBEDDING_LANGUAGES => self.text(key).unwrap_or_default().to_owned(),
             LOG_LEVEL => settings.log_level.clone(),
             LOG_FORMAT => if settings.log_json { "json" } else { "text" }.to_owned(),
             _ => String::new(),

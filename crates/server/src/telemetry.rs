@@ -2,15 +2,20 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
+use kernel::Core;
+use kernel::job::describe;
+use knowledge::models::BaseReport;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Settings;
+use crate::system::share;
 
 /// Libraries that are never asked for more than warnings.
 const QUIET: &[&str] = &[
@@ -112,5 +117,36 @@ async fn upkeep(handle: PrometheusHandle, end: watch::Receiver<bool>) {
             () = tokio::time::sleep(UPKEEP_EVERY) => handle.run_upkeep(),
             () = crate::http::listen::ended(end.clone()) => return,
         }
+    }
+}
+
+/// How often the vectors are counted; over a million passages that takes a second.
+const COUNT_EVERY: Duration = Duration::from_mins(1);
+
+/// Keeps the gauges of how many passages have a vector of which model.
+pub async fn watch_models(core: Arc<Core>, end: watch::Receiver<bool>) {
+    loop {
+        match knowledge::models::report(&core).await {
+            Ok(report) => report.bases.iter().for_each(gauge),
+            Err(error) => {
+                tracing::warn!(cause = %describe(&error), "the vectors were not counted");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(COUNT_EVERY) => {}
+            () = crate::http::listen::ended(end.clone()) => return,
+        }
+    }
+}
+
+fn gauge(base: &BaseReport) {
+    let kb = base.kb.to_string();
+    metrics::gauge!("quipu_passages", "base" => kb.clone()).set(base.passages as f64);
+    for (model, vectors) in &base.vectors {
+        let labels = [("base", kb.clone()), ("model", model.clone())];
+        metrics::gauge!("quipu_vectors", &labels).set(*vectors as f64);
+        metrics::gauge!("quipu_vectors_share", &labels).set(share(*vectors, base.passages));
+        let serves = base.serving.as_ref() == Some(model);
+        metrics::gauge!("quipu_vectors_serving", &labels).set(f64::from(u8::from(serves)));
     }
 }

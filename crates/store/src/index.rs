@@ -25,6 +25,8 @@ pub use rows::{ChunkRow, ChunkSpan};
 
 use base::Base;
 
+use crate::models::Serving;
+
 /// The cache could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
@@ -45,8 +47,9 @@ pub struct Query<'a> {
     pub role: Role,
     /// The record time to search at; none for what is held now.
     pub as_of: Option<RecordTime>,
-    /// The question's vector, by the model whose vectors the index was synced with. Leave it out
-    /// when the model does not know the question's language.
+    /// The question's vector, by the model whose vectors the index was synced with; it is passed
+    /// over where those are not at hand. Leave it out when the model does not know the question's
+    /// language.
     pub vector: Option<&'a [f32]>,
     /// Hits at most.
     pub limit: usize,
@@ -103,7 +106,7 @@ impl From<Ranked> for Hit {
 pub struct Stats {
     /// Chunk versions in it.
     pub rows: u64,
-    /// Chunk versions with a vector of the model in use.
+    /// Chunk versions with a vector of the model that searches ask for.
     pub vectors: u64,
     /// Segments of the full-text indexes.
     pub segments: usize,
@@ -114,12 +117,20 @@ pub struct Stats {
 pub struct BaseIndex {
     base: Arc<Base>,
     head: RecordTime,
+    /// The model whose vectors a search compares with; none: words only.
+    model: Option<String>,
 }
 
 impl BaseIndex {
     /// The best hits, best first. Takes milliseconds of processor time.
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, IndexError> {
-        self.base.search(query, self.head)
+        let model = self.model.as_deref();
+        self.base.search(query, (self.head, model))
+    }
+
+    /// Whether a query's vector is compared with those of the model that was asked for.
+    pub fn has_vectors(&self) -> bool {
+        self.model.is_some()
     }
 
     /// How large the cache is.
@@ -140,12 +151,17 @@ impl BaseIndex {
         for batch in rows.chunks(2000) {
             base.feed(batch, head)?;
         }
-        base.use_model("measured");
-        base.put_vectors(vectors);
+        let serving = Serving {
+            model: "measured".to_owned(),
+            since: head,
+        };
+        base.serve(&serving);
+        base.put_vectors(&serving.model, vectors, None);
         base.rest()?;
         Ok(Self {
             base: Arc::new(base),
-            head: RecordTime::from_micros(i64::MAX - 1),
+            head,
+            model: Some(serving.model),
         })
     }
 }

@@ -118,6 +118,8 @@ statements! {
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         RETRY: "UPDATE job SET state = 'waiting', run_at = $4, lease_until = NULL, error = $5 \
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
+        PUT_OFF: "UPDATE job SET state = 'waiting', run_at = $4, lease_until = NULL, error = $5, attempts = attempts - 1 \
+            WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         FAIL: "UPDATE job SET state = 'failed', finished_at = $4, lease_until = NULL, error = $5 \
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         FIND: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
@@ -247,6 +249,20 @@ pub async fn retry(
 ) -> Result<bool, StoreError> {
     Ok(tx
         .execute(&RETRY, params![job.id, job.attempts, run_at, error])
+        .await?
+        == 1)
+}
+
+/// The attempt stopped in good order and does not count; another is to begin at `run_at`. False
+/// if the job is no longer this attempt's.
+pub async fn put_off(
+    tx: &mut Tx,
+    job: &Job,
+    run_at: RecordTime,
+    why: Option<&str>,
+) -> Result<bool, StoreError> {
+    Ok(tx
+        .execute(&PUT_OFF, params![job.id, job.attempts, run_at, why])
         .await?
         == 1)
 }

@@ -24,6 +24,7 @@ pub mod identity;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod models;
 pub mod names;
 pub mod ontology;
 pub mod rows;
@@ -58,6 +59,7 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         idempotency::STATEMENTS,
         identity::STATEMENTS,
         jobs::STATEMENTS,
+        models::STATEMENTS,
         names::STATEMENTS,
         ontology::STATEMENTS,
         rows::STATEMENTS,

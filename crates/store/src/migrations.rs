@@ -40,6 +40,11 @@ pub(crate) const ALL: &[Migration] = &[
         text: include_str!("../migrations/0002_sources.sql"),
     },
     Migration {
+        number: 5,
+        name: "models",
+        text: include_str!("../migrations/0005_models.sql"),
+    },
+    Migration {
         number: 6,
         name: "claims_and_roles",
         text: include_str!("../migrations/0006_claims_and_roles.sql"),

@@ -50,8 +50,11 @@ statements! {
             WHERE tenant_id = $1 AND base_id = $2 AND model = $3 AND (added_at, chunk_id) > ($4, $5) ORDER BY added_at, chunk_id LIMIT $6",
         OF_CHUNKS: "SELECT chunk_id, scale, code FROM vector WHERE tenant_id = $1 AND base_id = $2 AND model = $3 AND chunk_id = ANY($4)",
         DELETE_CHUNKS: "DELETE FROM vector WHERE tenant_id = $1 AND base_id = $2 AND chunk_id = ANY($3)",
-        DELETE_MODEL: "DELETE FROM vector WHERE tenant_id = $1 AND base_id = $2 AND model = $3",
+        DELETE_MODEL: "DELETE FROM vector WHERE tenant_id = $1 AND base_id = $2 AND model = $3 AND chunk_id IN ( \
+            SELECT chunk_id FROM vector WHERE tenant_id = $1 AND base_id = $2 AND model = $3 ORDER BY added_at, chunk_id LIMIT $4)",
         COUNT: "SELECT COUNT(*) FROM vector WHERE tenant_id = $1 AND base_id = $2 AND model = $3",
+        MODELS: "SELECT model, COUNT(*) FROM vector WHERE tenant_id = $1 AND base_id = $2 GROUP BY model ORDER BY model",
+        PASSAGES: "SELECT COUNT(DISTINCT id) FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND purged_at IS NULL",
     }
 }
 
@@ -170,15 +173,34 @@ pub async fn delete_chunks(tx: &mut Tx, kb: KbId, chunks: &[ChunkId]) -> Result<
     tx.execute(&DELETE_CHUNKS, params![kb, chunks]).await
 }
 
-/// Removes every vector of a model; how many.
-pub async fn delete_model(tx: &mut Tx, kb: KbId, model: &str) -> Result<u64, StoreError> {
-    tx.execute(&DELETE_MODEL, params![kb, model]).await
+/// Removes vectors of a model, the oldest first; how many.
+pub async fn delete_model(
+    tx: &mut Tx,
+    kb: KbId,
+    model: &str,
+    limit: u32,
+) -> Result<u64, StoreError> {
+    tx.execute(&DELETE_MODEL, params![kb, model, limit]).await
 }
 
 /// How many vectors of a model the base has.
 pub async fn count(tx: &mut Tx, kb: KbId, model: &str) -> Result<u64, StoreError> {
-    match tx.row(&COUNT, params![kb, model]).await? {
-        Some(mut row) => row.take(),
-        None => Ok(0),
-    }
+    one(tx.row(&COUNT, params![kb, model]).await?)
+}
+
+/// The models that the base has vectors of, by tag, and how many of each.
+pub async fn models(tx: &mut Tx, kb: KbId) -> Result<Vec<(String, u64)>, StoreError> {
+    let rows = tx.rows(&MODELS, params![kb]).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
+        .collect()
+}
+
+/// How many passages are to have a vector: of every version, purged ones not counted.
+pub async fn passages(tx: &mut Tx, kb: KbId) -> Result<u64, StoreError> {
+    one(tx.row(&PASSAGES, params![kb]).await?)
+}
+
+fn one(row: Option<crate::value::Row>) -> Result<u64, StoreError> {
+    row.map_or(Ok(0), |mut row| row.take())
 }

@@ -1,26 +1,44 @@
 //! Vectors for passages and questions.
 
-use model::text::{self, Language};
-use model::{DocumentId, Error, KbId, RecordTime, Result, TenantId};
-use providers::{Embedder, quantise};
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result, TenantId};
+use providers::{EmbedError, Embedder, Embedders, quantise};
+use store::models::{self, Serving};
 use store::vectors::{self, MissingVector, Vector};
 use store::{Db, bases};
+
+use super::models::wanted;
 
 /// Passages that are embedded at a time and stored in one transaction.
 pub const BATCH: u32 = 32;
 
-/// Embeds the next passages without a vector, of one document or of the whole base; the ordinal
-/// to go on after, or none when nothing is left.
+/// A word that every model takes, to tell a text that it does not take from a model that takes
+/// none.
+const PROBE: &str = "quipu";
+
+/// Passages that were embedded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Embedded {
+    /// The ordinal to go on after.
+    pub last: i64,
+    /// How many vectors were stored.
+    pub vectors: u64,
+}
+
+/// Embeds the next passages without a vector of the model, of one document or of the whole base;
+/// none when nothing is left.
 ///
 /// No transaction is open while the model works. A batch that is lost is found again.
+///
+/// # Errors
+/// `unavailable` if the model does not answer.
 pub async fn embed_next(
-    db: &Db,
+    (db, embedders): (&Db, &Embedders),
     embedder: &Embedder,
     (tenant, kb): (TenantId, KbId),
     document: Option<DocumentId>,
     after: i64,
     now: RecordTime,
-) -> Result<Option<i64>> {
+) -> Result<Option<Embedded>> {
     let model = embedder.model_tag();
     let mut tx = db.read(tenant).await?;
     let missing = match document {
@@ -36,10 +54,7 @@ pub async fn embed_next(
 
     let texts: Vec<String> = missing.iter().map(passage_text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let embedded = embedder
-        .embed_passages(&texts)
-        .await
-        .map_err(Error::internal)?;
+    let embedded = embed_passages(embedder, &texts).await.map_err(no_answer)?;
     let made = missing.iter().zip(&embedded).map(|(passage, vector)| {
         let (scale, code) = quantise(vector);
         Vector {
@@ -61,8 +76,52 @@ pub async fn embed_next(
     };
     let kept: Vec<Vector> = made.into_iter().filter(there).collect();
     vectors::insert(&mut tx, kb, model, &kept, at).await?;
+    // Where no vectors were asked so far, these are better than none.
+    if models::of_base(&mut tx, kb).await?.serving.is_none()
+        && wanted(&mut tx, embedders).await?.as_deref() == Some(model)
+    {
+        models::serve(&mut tx, kb, Some(model), at).await?;
+    }
     tx.commit().await?;
-    Ok(Some(last))
+    Ok(Some(Embedded {
+        last,
+        vectors: kept.len() as u64,
+    }))
+}
+
+/// The vectors of passages. One that the model does not take has zeros, which are near nothing:
+/// it is not to keep the others waiting for ever.
+async fn embed_passages(
+    embedder: &Embedder,
+    texts: &[&str],
+) -> std::result::Result<Vec<Vec<f32>>, EmbedError> {
+    match embedder.embed_passages(texts).await {
+        Err(error) if error.may_be_the_texts_fault() => {}
+        done => return done,
+    }
+    let mut vectors = Vec::with_capacity(texts.len());
+    let mut left_out = 0;
+    for text in texts {
+        match embedder.embed_passages(&[text]).await {
+            Ok(alone) => vectors.extend(alone),
+            Err(error) if error.may_be_the_texts_fault() => {
+                embedder.embed_passages(&[PROBE]).await?;
+                vectors.push(vec![0.0; embedder.width()]);
+                left_out += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    tracing::warn!(
+        left_out,
+        model = embedder.model_tag(),
+        "the model does not take some passages; they are found by their words"
+    );
+    Ok(vectors)
+}
+
+fn no_answer(error: EmbedError) -> Error {
+    Error::new(Code::Unavailable, error.to_string()).caused_by(error)
 }
 
 /// What the model reads of a passage: what its id is made of, so that one vector serves all its
@@ -74,52 +133,64 @@ fn passage_text(passage: &MissingVector) -> String {
     format!("{}\n{}", passage.heading_path.join(" > "), passage.text)
 }
 
-/// The vector of a question; none if the model was not trained on its language.
-pub async fn embed_question(embedder: &Embedder, question: &str) -> Result<Option<Vec<f32>>> {
-    if !speaks(embedder.languages(), question) {
-        return Ok(None);
-    }
-    embedder
-        .embed_query(question)
-        .await
-        .map(Some)
-        .map_err(Error::internal)
+/// A question as the model of a base reads it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Meant {
+    /// The model whose vectors the base was searched with when the question was put to it.
+    pub serving: Option<Serving>,
+    /// The question's vector; none without a model, or where it does not know the language.
+    pub vector: Option<Vec<f32>>,
+    /// Why there is none although there should be.
+    pub without: Option<Without>,
 }
 
-/// Whether a model of these languages is of use for a question.
+/// Why words alone decided on an answer, in a base that has vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Without {
+    /// The model that made the vectors is not on this machine any more.
+    NoModel,
+    /// It does not answer.
+    NoAnswer,
+    /// The vectors are being read.
+    Reading,
+}
+
+impl Without {
+    /// A sentence for whoever searches; it names no model, file or server.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Without::NoModel => {
+                "Searched by words only: the model that this base's vectors are of is not available, and another's are not all made yet."
+            }
+            Without::NoAnswer => {
+                "Searched by words only: the embedding model did not answer this question."
+            }
+            Without::Reading => "Searched by words only: the vectors are being read.",
+        }
+    }
+}
+
+/// Reads a question with the model whose vectors the base is searched with.
 ///
-/// The language of a short question cannot be told; one in Latin letters that is not clearly
-/// another language passes for English.
-fn speaks(languages: Option<&[&str]>, question: &str) -> bool {
-    let Some(languages) = languages else {
-        return true;
+/// A model only adds: without its answer there is no vector, and that is no error.
+pub async fn mean(embedders: &Embedders, serving: Option<Serving>, question: &str) -> Meant {
+    let Some(tag) = serving.as_ref().map(|serving| serving.model.as_str()) else {
+        return Meant::default();
     };
-    let letters = || question.chars().filter(|c| c.is_alphabetic());
-    let foreign = letters().filter(|c| !c.is_ascii()).count();
-    match text::of_document(question).language {
-        Language::English => languages.contains(&"en"),
-        Language::Other => languages.contains(&"en") && foreign * 2 < letters().count(),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_english_model_is_asked_only_what_may_be_english() {
-        let english: Option<&[&str]> = Some(&["en"]);
-        for question in ["what is the target", "Series C", "INV-2024"] {
-            assert!(speaks(english, question), "{question}");
-        }
-        for question in [
-            "目標は何ですか",
-            "какая цель",
-            "was ist das Ziel und wer hat es",
-        ] {
-            assert!(!speaks(english, question), "{question}");
-            assert!(speaks(None, question), "{question}");
-        }
+    let (vector, without) = match embedders.by_tag(tag) {
+        None => (None, Some(Without::NoModel)),
+        Some(embedder) if !embedder.reads(question) => (None, None),
+        Some(embedder) => match embedder.embed_query(question).await {
+            Ok(vector) => (Some(vector), None),
+            Err(error) => {
+                tracing::warn!(%error, model = tag, "the model gave no vector for a question");
+                (None, Some(Without::NoAnswer))
+            }
+        },
+    };
+    Meant {
+        serving,
+        vector,
+        without,
     }
 }

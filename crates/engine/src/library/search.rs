@@ -3,27 +3,35 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role};
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role, TenantId};
+use providers::Embedders;
 use store::chunks::{self, Chunk};
 use store::documents::{self, Version};
 use store::index::{Hit, Indexes, Query};
-use store::{StoreError, Tx, bases};
+use store::{Db, StoreError, Tx, bases, models};
+
+use super::embed::{self, Meant, Without};
 
 /// What to search for, for whom, and as of when.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'a> {
     /// The question. Words only: no sign in it is an operator.
     pub text: &'a str,
-    /// Its vector and the model that made it, if one is installed and speaks its language.
-    pub vector: Option<&'a [f32]>,
-    /// The model whose vectors the passages have, if one is installed.
-    pub model: Option<&'a str>,
     /// The asker's role: what asks for a higher one is neither found nor counted.
     pub role: Role,
     /// The record time to search at; none for what is held now.
     pub as_of: Option<RecordTime>,
     /// Hits at most.
     pub limit: usize,
+}
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The passages, best first.
+    pub found: Vec<Found>,
+    /// Why words alone decided, where vectors were to have a say.
+    pub without: Option<Without>,
 }
 
 /// A passage that was found.
@@ -51,24 +59,59 @@ fn behind() -> Error {
 ///
 /// # Errors
 /// `unavailable`, to be tried again, if the search cache does not know the base's last write yet.
+pub async fn search(
+    db: &Db,
+    (indexes, embedders): (&Indexes, &Embedders),
+    (tenant, kb): (TenantId, KbId),
+    search: &Search<'_>,
+) -> Result<Answer> {
+    let serving = models::of_base(&mut db.read(tenant).await?, kb)
+        .await?
+        .serving;
+    // Before the transaction: the model takes a while.
+    let mut meant = embed::mean(embedders, serving, search.text).await;
+    let mut tx = db.read(tenant).await?;
+    let serving = models::of_base(&mut tx, kb).await?.serving;
+    if serving != meant.serving {
+        // The base was switched meanwhile, and the vectors of two models are never compared.
+        drop(tx);
+        meant = embed::mean(embedders, serving, search.text).await;
+        tx = db.read(tenant).await?;
+    }
+    hybrid(&mut tx, indexes, kb, search, &meant).await
+}
+
+/// The best passages for a question that a model has read, best first.
+///
+/// # Errors
+/// As [`search`].
 pub async fn hybrid(
     tx: &mut Tx,
     indexes: &Indexes,
     kb: KbId,
     search: &Search<'_>,
-) -> Result<Vec<Found>> {
-    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tx, kb, search.model)).await;
-    let index = synced.map_err(|_| behind())??;
+    meant: &Meant,
+) -> Result<Answer> {
+    let wanted = meant.serving.as_ref().filter(|_| meant.vector.is_some());
+    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tx, kb, wanted)).await;
+    let index = match synced {
+        Ok(index) => index?,
+        Err(_) => indexes.words_at_hand(tx, kb).await?.ok_or_else(behind)?,
+    };
+    let is_reading = wanted.is_some() && !index.has_vectors();
     let query = Query {
         as_of: search.as_of,
-        vector: search.vector,
+        vector: meant.vector.as_deref(),
         ..Query::new(search.text, search.role, search.limit)
     };
     let hits = index.search(&query).map_err(StoreError::from)?;
     let head = bases::head(tx, kb).await?;
     let head = head.ok_or_else(|| Error::internal("a base vanished while it was searched"))?;
     let as_of = search.as_of.map_or(head, |as_of| as_of.min(head));
-    join(tx, kb, &hits, as_of).await
+    Ok(Answer {
+        found: join(tx, kb, &hits, as_of).await?,
+        without: meant.without.or(is_reading.then_some(Without::Reading)),
+    })
 }
 
 /// The hits with what is shown of them.

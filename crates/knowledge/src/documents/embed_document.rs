@@ -1,16 +1,18 @@
 //! Making the vectors of a document's passages.
 
 use engine::library;
-use kernel::{Job, JobCx, JobError};
-use model::{DocumentId, Error, Result};
+use kernel::{Job, JobCx, JobError, Queue, job};
+use model::{Code, DocumentId, Error, Result};
+use providers::Embedder;
 use serde::{Deserialize, Serialize};
 use store::documents::{self, DocumentState};
 
 use super::index_document::catch_up;
 use super::parse_document::base;
-use super::version_key;
+use super::{EmbedBase, version_key};
 
-/// Makes the vectors of a document's passages, batch by batch.
+/// Makes the vectors of a document's passages, batch by batch: those of the model that searches
+/// ask for, then those of the model that is to take its place.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct EmbedDocument {
     /// The document.
@@ -22,6 +24,7 @@ pub struct EmbedDocument {
 impl Job for EmbedDocument {
     const KIND: &'static str = "embed_document";
     const ATTEMPTS: u32 = 5;
+    const QUEUE: Queue = Queue::Vectors;
 
     fn key(&self) -> String {
         version_key(self.document, self.version)
@@ -29,16 +32,13 @@ impl Job for EmbedDocument {
 
     async fn run(&self, cx: &JobCx) -> Result<(), JobError> {
         let (core, kb) = (&cx.core, base(cx)?);
-        if let Some(embedder) = core.embedder().await {
-            let (place, document) = ((cx.tenant, kb), Some(self.document));
-            let mut next = Some(0);
-            while let Some(after) = next {
-                let now = core.clock.now();
-                next =
-                    library::embed_next(&core.db, &embedder, place, document, after, now).await?;
-            }
-            catch_up(core, cx.tenant, kb).await?;
+        let mut tx = core.db.read(cx.tenant).await?;
+        let standing = library::models::standing(&mut tx, kb, &core.embedders).await?;
+        drop(tx);
+        for embedder in standing.embedders(&core.embedders) {
+            self.embed(cx, &embedder).await?;
         }
+        catch_up(core, cx.tenant, kb).await?;
         self.done(cx).await?;
         Ok(())
     }
@@ -50,6 +50,37 @@ impl Job for EmbedDocument {
 }
 
 impl EmbedDocument {
+    /// Makes one model's vectors. A model that does not answer is left to a job that waits for it,
+    /// so that the document is ready.
+    async fn embed(&self, cx: &JobCx, embedder: &Embedder) -> Result<(), JobError> {
+        let (core, kb) = (&cx.core, base(cx)?);
+        let (place, document) = ((cx.tenant, kb), Some(self.document));
+        let mut next = Some(0);
+        while let Some(after) = next {
+            cx.make_way(Self::QUEUE).await?;
+            let (stores, now) = ((&core.db, &core.embedders), core.clock.now());
+            let made = if embedder.rests() {
+                Err(Error::new(Code::Unavailable, "the model does not answer"))
+            } else {
+                library::embed_next(stores, embedder, place, document, after, now).await
+            };
+            next = match made {
+                Err(error) if error.code == Code::Unavailable => {
+                    let rest = EmbedBase {
+                        model: embedder.model_tag().to_owned(),
+                        kb,
+                    };
+                    let mut tx = core.db.write(cx.tenant).await?;
+                    job::enqueue(core, &mut tx, Some(kb), &rest).await?;
+                    tx.commit().await?;
+                    None
+                }
+                made => made?.map(|made| made.last),
+            };
+        }
+        Ok(())
+    }
+
     async fn done(&self, cx: &JobCx) -> Result<()> {
         let Some(kb) = cx.base else { return Ok(()) };
         let mut tx = cx.core.db.write(cx.tenant).await?;

@@ -1,9 +1,11 @@
 //! Making a version's passages searchable.
 
+use engine::library;
 use kernel::{Core, Job, JobCx, JobError, job};
 use model::{DocumentId, Error, KbId, Result, TenantId};
 use serde::{Deserialize, Serialize};
 use store::documents::{self, DocumentState};
+use store::models;
 
 use super::parse_document::{base, give_up};
 use super::{EmbedDocument, version_key};
@@ -29,8 +31,9 @@ impl Job for IndexDocument {
         let (core, kb) = (&cx.core, base(cx)?);
         catch_up(core, cx.tenant, kb).await?;
         let this = (self.document, self.version);
-        let has_model = core.embedder().await.is_some();
         let mut tx = core.db.write(cx.tenant).await?;
+        let standing = library::models::standing(&mut tx, kb, &core.embedders).await?;
+        let has_model = !standing.embedders(&core.embedders).is_empty();
         let state = if has_model {
             DocumentState::Embedding
         } else {
@@ -56,9 +59,10 @@ impl Job for IndexDocument {
 
 /// Feeds the search cache until it knows the base's last write.
 pub(super) async fn catch_up(core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
-    let embedder = core.embedder().await;
-    let model = embedder.as_ref().map(|embedder| embedder.model_tag());
     let mut tx = core.db.read(tenant).await?;
-    core.indexes.synced(&mut tx, kb, model).await?;
+    let serving = models::of_base(&mut tx, kb).await?.serving;
+    // Vectors that no question can be compared with are not read.
+    let serving = serving.filter(|serving| core.embedders.by_tag(&serving.model).is_some());
+    core.indexes.synced(&mut tx, kb, serving.as_ref()).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use engine::library::{self, Found, Search};
+use engine::library::{self, Found, Search, Without};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
 use model::{ChunkId, Code, DocumentId, Error, KbId, RecordTime, Result};
 use schemars::JsonSchema;
@@ -37,6 +37,8 @@ pub struct ChunkHits {
     pub limit_reached: bool,
     /// The passages, best first.
     pub chunks: Vec<ChunkHit>,
+    /// What the answer lacks: a sentence where words alone decided although the base has vectors.
+    pub notes: Vec<String>,
 }
 
 /// A passage that was found.
@@ -80,10 +82,10 @@ impl From<Found> for ChunkHit {
 
 impl Reply for ChunkHits {
     fn text(&self) -> String {
-        if self.chunks.is_empty() {
-            return "No results.".to_owned();
-        }
         let mut text = String::new();
+        if self.chunks.is_empty() {
+            text.push_str("No results.");
+        }
         for (n, hit) in (1..).zip(&self.chunks) {
             let gap = if n == 1 { "" } else { "\n\n" };
             let (file, seq, document) = (&hit.filename, hit.seq, hit.document_id);
@@ -92,6 +94,9 @@ impl Reply for ChunkHits {
                 "{gap}[{n}] \"{file}\" section {seq} (document_id: {document}):\n{}",
                 hit.text
             );
+        }
+        for note in &self.notes {
+            let _ = write!(text, "\n\n({note})");
         }
         text
     }
@@ -114,42 +119,32 @@ impl Operation for SearchChunks {
                 format!("`query` must have at most {QUERY_CHARS_MAX} characters, not {length}");
             return Err(Error::invalid(sentence));
         }
-        let embedder = cx.embedder().await;
-        // Before the transaction: the model takes a while.
-        let vector = match &embedder {
-            Some(embedder) => match library::embed_question(embedder, &self.query).await {
-                Ok(vector) => vector,
-                // A model only adds: without its answer words decide alone.
-                Err(error) => {
-                    tracing::warn!(cause = %kernel::job::describe(&error), "the model gave no vector");
-                    None
-                }
-            },
-            None => None,
-        };
         let search = Search {
             text: &self.query,
-            vector: vector.as_deref(),
-            model: embedder.as_ref().map(|embedder| embedder.model_tag()),
             role: cx.target.role(),
             as_of: self.as_of,
             limit: HITS_MAX as usize,
         };
-        let found = library::hybrid(&mut cx.read().await?, &cx.indexes, kb, &search).await;
-        if let Err(Error {
-            code: Code::Unavailable,
-            ..
-        }) = &found
-        {
+        let tools = (&cx.indexes, &cx.embedders);
+        let found = library::search(&cx.db, tools, (cx.target.tenant(), kb), &search).await;
+        let is_behind = match &found {
+            Err(error) => error.code == Code::Unavailable,
+            Ok(answer) => answer.without == Some(Without::Reading),
+        };
+        if is_behind {
             enqueue_index(cx, cx.target.tenant(), kb).await?;
         }
-        let found = found?;
+        let library::Answer { found, without } = found?;
         Ok(ChunkHits {
             kb_id: kb,
             as_of: self.as_of,
             limit: HITS_MAX,
             limit_reached: HITS_MAX as usize <= found.len(),
             chunks: found.into_iter().map(ChunkHit::from).collect(),
+            notes: without
+                .map(|without| without.sentence().to_owned())
+                .into_iter()
+                .collect(),
         })
     }
 }
@@ -168,6 +163,7 @@ mod tests {
             limit: HITS_MAX,
             limit_reached: false,
             chunks,
+            notes: Vec::new(),
         }
     }
 
@@ -188,5 +184,8 @@ mod tests {
              [2] \"plan.md\" section 3 (document_id: 00000000-0000-0000-0000-000000000000):\nSeries C"
         );
         assert_eq!(hits(Vec::new()).text(), "No results.");
+        let mut noted = hits(Vec::new());
+        noted.notes.push("Searched by words only.".to_owned());
+        assert_eq!(noted.text(), "No results.\n\n(Searched by words only.)");
     }
 }

@@ -12,7 +12,8 @@ use kernel::principal::Caller;
 use kernel::{Answer, Chance, Clock, Core, Credential, Door, Principal, Registry, Upload, job};
 use knowledge::{JOBS, OPS};
 use model::{Error, KbId, RecordTime, RequestId, Role, TenantId, UserId, Visibility};
-use providers::{Embedder, Fetcher, ParserOptions, ParserPool};
+use providers::embed::LOCAL;
+use providers::{Embedder, Embedders, Fetcher, KnownModel, ParserOptions, ParserPool};
 use serde_json::{Value, json};
 use store::bases::{self, Base};
 use store::blobs::Blobs;
@@ -109,7 +110,7 @@ impl App {
             db,
             blobs: Blobs::open(place("blobs").to_str().unwrap()).await.unwrap(),
             indexes: Indexes::open(place("index")).unwrap(),
-            embedder: Some(Embedder::hash(64)),
+            embedders: Embedders::new(vec![KnownModel::new(LOCAL, Embedder::hash(64))]),
             parser: ParserPool::new(ParserOptions::new(
                 PathBuf::from(env!("CARGO_BIN_EXE_document_parser_child")),
                 [],

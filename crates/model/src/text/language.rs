@@ -245,27 +245,36 @@ const CODES: [&str; TABLE.len()] = [
     "en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "fi", "hu", "ro", "tr",
 ];
 
+/// Languages of other scripts that can be told by script and letters, with their codes.
+const OTHER_SCRIPTS: [(Lang, &str); 15] = [
+    (Lang::Cmn, "zh"),
+    (Lang::Jpn, "ja"),
+    (Lang::Kor, "ko"),
+    (Lang::Ara, "ar"),
+    (Lang::Pes, "fa"),
+    (Lang::Heb, "he"),
+    (Lang::Hin, "hi"),
+    (Lang::Ben, "bn"),
+    (Lang::Tam, "ta"),
+    (Lang::Tha, "th"),
+    (Lang::Ell, "el"),
+    (Lang::Rus, "ru"),
+    (Lang::Ukr, "uk"),
+    (Lang::Bul, "bg"),
+    (Lang::Srp, "sr"),
+];
+
 /// Whether the text is in the language that its script and letters say, by its code.
 pub(super) fn is_in_script(folded: &str, codes: &[&str]) -> bool {
-    let known = match whatlang::detect_lang(folded) {
-        Some(Lang::Cmn) => "zh",
-        Some(Lang::Jpn) => "ja",
-        Some(Lang::Kor) => "ko",
-        Some(Lang::Ara) => "ar",
-        Some(Lang::Pes) => "fa",
-        Some(Lang::Heb) => "he",
-        Some(Lang::Hin) => "hi",
-        Some(Lang::Ben) => "bn",
-        Some(Lang::Tam) => "ta",
-        Some(Lang::Tha) => "th",
-        Some(Lang::Ell) => "el",
-        Some(Lang::Rus) => "ru",
-        Some(Lang::Ukr) => "uk",
-        Some(Lang::Bul) => "bg",
-        Some(Lang::Srp) => "sr",
-        _ => return false,
-    };
-    codes.contains(&known)
+    let told = whatlang::detect_lang(folded);
+    OTHER_SCRIPTS
+        .iter()
+        .any(|(lang, code)| told == Some(*lang) && codes.contains(code))
+}
+
+/// Whether the code is of a language in Latin script, as far as is known.
+pub(super) fn is_latin_code(code: &str) -> bool {
+    OTHER_SCRIPTS.iter().all(|(_, known)| *known != code)
 }
 
 pub(super) fn is_latin(c: char) -> bool {

@@ -84,6 +84,26 @@ fn function_words_count_little_unless_alone() {
     assert!(asked.iter().all(|term| term.weight >= 1.0));
 }
 
+#[test]
+fn a_model_is_asked_only_what_may_be_in_its_languages() {
+    let asked = |question: &str, codes: &[&str]| is_in(question, codes);
+    for question in ["what is the target", "Series C", "INV-2024"] {
+        assert!(asked(question, &["en"]), "{question}");
+        assert!(!asked(question, &["ja"]), "{question}");
+    }
+    for question in [
+        "目標は何ですか",
+        "какая цель",
+        "was ist das Ziel und wer hat es",
+    ] {
+        assert!(!asked(question, &["en"]), "{question}");
+    }
+    assert!(asked("目標は何ですか", &["en", "ja"]));
+    assert!(asked("was ist das Ziel und wer hat es", &["de"]));
+    // Languages that cannot be told apart are given the benefit of the doubt.
+    assert!(asked("jaki jest cel", &["pl"]));
+}
+
 proptest! {
     #[test]
     fn visible_text_has_a_term(text in "\\PC{1,40}") {

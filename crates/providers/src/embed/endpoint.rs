@@ -25,6 +25,10 @@ pub struct EndpointOptions {
     pub key: Option<SecretString>,
     /// The model's name at that server.
     pub model: String,
+    /// Which build of the model, where its name does not say: another one means other vectors.
+    pub revision: String,
+    /// Languages it was trained on, as ISO 639-1 codes; none for any.
+    pub languages: Vec<String>,
     /// Numbers in its vectors.
     pub width: NonZeroUsize,
     /// Set before a question, such as `query: `.
@@ -39,17 +43,21 @@ pub struct EndpointOptions {
     pub time: Duration,
     /// Requests made for one batch at most.
     pub attempts: NonZeroU32,
+    /// For a question, all its attempts together: whoever searches waits for it.
+    pub question_time: Duration,
     /// Before the second attempt; doubled for each further one. A longer `Retry-After` wins.
     pub pause: Duration,
 }
 
 impl EndpointOptions {
-    /// 32 passages a request, two requests at a time, 30 s each, three attempts.
+    /// 32 passages a request, two requests at a time, 30 s each, three attempts; a question has 3 s.
     pub fn new(url: impl Into<String>, model: impl Into<String>, width: NonZeroUsize) -> Self {
         Self {
             url: url.into(),
             key: None,
             model: model.into(),
+            revision: String::new(),
+            languages: Vec::new(),
             width,
             query_prefix: String::new(),
             passage_prefix: String::new(),
@@ -57,6 +65,7 @@ impl EndpointOptions {
             at_once: NonZeroUsize::new(2).expect("two is not zero"),
             time: Duration::from_secs(30),
             attempts: NonZeroU32::new(3).expect("three is not zero"),
+            question_time: Duration::from_secs(3),
             pause: Duration::from_millis(500),
         }
     }
@@ -127,19 +136,31 @@ impl Endpoint {
         })
     }
 
-    /// Model, server and prefixes: what a vector depends on.
+    /// Model, revision, server and prefixes: what a vector depends on.
     pub fn tag(&self) -> String {
         let EndpointOptions {
             model,
+            revision,
             query_prefix,
             passage_prefix,
             ..
         } = &self.options;
         let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}"));
+        let port = port.unwrap_or_default();
+        let revision = match revision.as_str() {
+            "" => String::new(),
+            revision => format!("#{revision}"),
+        };
         format!(
-            "{model}@{host}:{query_prefix:?}{passage_prefix:?}:{}",
+            "{model}{revision}@{host}{port}:{query_prefix:?}{passage_prefix:?}:{}",
             self.width()
         )
+    }
+
+    /// The languages that the operator says it was trained on.
+    pub fn languages(&self) -> impl Iterator<Item = &str> {
+        self.options.languages.iter().map(String::as_str)
     }
 
     pub fn width(&self) -> usize {
@@ -164,11 +185,12 @@ impl Endpoint {
 
     pub async fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         let text = format!("{}{text}", self.options.query_prefix);
-        Ok(self
-            .batch(vec![text])
-            .await?
-            .pop()
-            .expect("one text has one vector"))
+        let within = self.options.question_time;
+        let Ok(answered) = tokio::time::timeout(within, self.batch(vec![text])).await else {
+            let why = format!("gave no answer to a question within {within:?}");
+            return Err(self.error(why, None));
+        };
+        Ok(answered?.pop().expect("one text has one vector"))
     }
 
     async fn batch(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -219,6 +241,12 @@ impl Endpoint {
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                     Fault::Passing(error, self.asked_pause(&response))
                 }
+                StatusCode::BAD_REQUEST
+                | StatusCode::PAYLOAD_TOO_LARGE
+                | StatusCode::UNPROCESSABLE_ENTITY => Fault::Lasting(EmbedError::Refused {
+                    host: self.host(),
+                    status: status.as_u16(),
+                }),
                 _ if status.is_server_error() => Fault::Passing(error, self.asked_pause(&response)),
                 _ => Fault::Lasting(error),
             });
@@ -279,12 +307,15 @@ impl Endpoint {
         Ok(vectors)
     }
 
+    fn host(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+
     fn error(&self, why: impl Into<String>, source: Option<reqwest::Error>) -> EmbedError {
         let source = source.map(|error| error.without_url().into());
         let source: Option<Box<dyn StdError + Send + Sync>> = source;
-        let host = self.url.host_str().unwrap_or_default().to_owned();
         EmbedError::Endpoint {
-            host,
+            host: self.host(),
             why: why.into(),
             source,
         }

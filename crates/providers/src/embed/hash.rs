@@ -5,22 +5,41 @@ use super::normalise;
 /// Places that one word adds to. More makes two words' chance overlap smoother.
 const PLACES: u64 = 4;
 
-/// The words of `text`, each hashed to a few signed places, summed and scaled to unit length.
-pub fn vector(text: &str, width: usize) -> Vec<f32> {
-    let mut vector = vec![0.0; width];
-    for word in text
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-    {
-        let seed = fnv(&word.to_lowercase());
-        for place in 0..PLACES {
-            let hash = mix(seed.wrapping_add(place));
-            let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
-            vector[(hash % width as u64) as usize] += sign;
+/// Its own places for every word, and which words mean the same.
+#[derive(Debug)]
+pub struct Hash {
+    salt: u64,
+    same: Vec<(String, String)>,
+}
+
+impl Hash {
+    pub fn new(name: &str, same: &[(&str, &str)]) -> Hash {
+        let owned = |&(word, meaning): &(&str, &str)| (word.to_owned(), meaning.to_owned());
+        Hash {
+            salt: fnv(name),
+            same: same.iter().map(owned).collect(),
         }
     }
-    normalise(&mut vector);
-    vector
+
+    /// The words of `text`, each hashed to a few signed places, summed and scaled to unit length.
+    pub fn vector(&self, text: &str, width: usize) -> Vec<f32> {
+        let mut vector = vec![0.0; width];
+        for word in text
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+        {
+            let word = word.to_lowercase();
+            let meaning = self.same.iter().find(|(known, _)| *known == word);
+            let seed = self.salt ^ fnv(meaning.map_or(&word, |(_, meaning)| meaning));
+            for place in 0..PLACES {
+                let hash = mix(seed.wrapping_add(place));
+                let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
+                vector[(hash % width as u64) as usize] += sign;
+            }
+        }
+        normalise(&mut vector);
+        vector
+    }
 }
 
 /// FNV-1a, 64 bits.

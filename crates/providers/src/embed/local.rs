@@ -17,6 +17,9 @@ use crate::models::{self, Manifest};
 /// Numbers in a vector of this model.
 pub const WIDTH: usize = 384;
 
+/// Languages it was trained on, as ISO 639-1 codes.
+pub const LANGUAGES: &[&str] = &["en"];
+
 /// Tokens read of a text, the two marks at its ends included
 /// (`max_seq_length` in the model's `sentence_bert_config.json`).
 const TOKENS: usize = 256;
@@ -55,18 +58,26 @@ impl Local {
         )
     }
 
+    /// The longest first: at the end of a batch no processor is left with a long one alone.
     pub async fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let encoder = self.encoder().await?;
-        // As many at once as there are permits: more would only queue up before others' passages.
-        let owned = texts
+        let mut owned: Vec<(usize, String)> = texts
             .iter()
             .map(|text| head(text).to_owned())
-            .collect::<Vec<_>>();
-        futures::stream::iter(owned)
-            .map(|text| encoder.clone().encode(text, |encoder| &encoder.passages))
-            .buffered(self.passages_at_once.get())
+            .enumerate()
+            .collect();
+        owned.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
+        // As many at once as there are permits: more would only queue up before others' passages.
+        let mut vectors: Vec<(usize, Vec<f32>)> = futures::stream::iter(owned)
+            .map(|(place, text)| {
+                let encoding = encoder.clone().encode(text, |encoder| &encoder.passages);
+                async move { Ok::<_, EmbedError>((place, encoding.await?)) }
+            })
+            .buffer_unordered(self.passages_at_once.get())
             .try_collect()
-            .await
+            .await?;
+        vectors.sort_by_key(|&(place, _)| place);
+        Ok(vectors.into_iter().map(|(_, vector)| vector).collect())
     }
 
     pub async fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {

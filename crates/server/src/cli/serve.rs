@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use axum::Router;
 use clap::{Arg, ArgMatches, Command};
-use kernel::Registry;
+use kernel::{Core, Registry};
+use providers::embed::NONE;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -83,6 +84,7 @@ pub async fn run(
         telemetry::serve_metrics(at, metrics, ended.clone())
             .await
             .map_err(|error| Failure::local(format!("cannot serve metrics on {at}: {error}")))?;
+        tokio::spawn(telemetry::watch_models(Arc::clone(&core), ended.clone()));
     }
     let tasks = worker::start(&core, app::JOBS, &ended);
     let app = App::new(Arc::clone(&core), registry, settings);
@@ -113,10 +115,7 @@ pub async fn run(
 async fn announce(app: &App, set_up_secret: Option<&str>) {
     let settings = &app.settings;
     let url = &settings.public_url;
-    let search = match app.core.embedder().await {
-        Some(_) => "words and meaning",
-        None => "words only (no embedding model; `quipu models install` fetches one)",
-    };
+    let search = search_by(&app.core).await;
     println!("Quipu {} serves {url}", env!("CARGO_PKG_VERSION"));
     println!(
         "  data    {} ({})",
@@ -126,6 +125,19 @@ async fn announce(app: &App, set_up_secret: Option<&str>) {
     println!("  search  {search}");
     if let Some(secret) = set_up_secret {
         println!("  set up  {url}/setup?secret={secret}  (works once, for 15 minutes)");
+    }
+}
+
+/// What search goes by, in a few words.
+async fn search_by(core: &Core) -> String {
+    let Ok(name) = knowledge::models::wanted(core).await else {
+        return "words".to_owned();
+    };
+    match core.embedders.by_name(&name).map(|known| known.embedder) {
+        Some(Ok(embedder)) => format!("words and meaning ({})", embedder.model_tag()),
+        Some(Err(why)) => format!("words only ({why})"),
+        None if name == NONE => "words only".to_owned(),
+        None => format!("words only (the settings name no model `{name}` any more)"),
     }
 }
 

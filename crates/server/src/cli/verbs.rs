@@ -24,7 +24,7 @@ const SOURCE: &str = "source_id";
 const GROUPS: &[(&str, &str)] = &[
     ("base", "Bases and their members"),
     ("document", "Documents of a base"),
-    ("models", "The local embedding model"),
+    ("models", "The embedding models"),
     ("source", "Where the documents of a base come from"),
     ("token", "Personal tokens"),
     ("user", "People"),

@@ -1,13 +1,16 @@
 use std::time::Duration;
 
 use kernel::{Cx, Method, Operation, Reply, Spec, Tenant};
+use knowledge::models::BaseReport;
 use model::Result;
+use providers::embed::{LOCAL, NONE};
+use providers::models::{self, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::jobs::JobState;
 use store::{audit, jobs, tenants};
 
-/// Look the deployment over: the database, the chain of the activity log, the queue, the model.
+/// Look the deployment over: the database, the chain of the activity log, the queue, the models.
 ///
 /// Each finding says in a sentence what is right or wrong; `healthy` is false if one is wrong.
 #[derive(Deserialize, JsonSchema)]
@@ -65,7 +68,7 @@ impl Operation for Doctor {
         let mut findings = vec![database(cx).await?];
         findings.extend(activity(cx).await?);
         findings.push(queue(cx).await?);
-        findings.push(model(cx).await);
+        findings.extend(model_findings(cx).await?);
         Ok(Findings {
             healthy: findings.iter().all(|one| one.right),
             findings,
@@ -131,17 +134,75 @@ async fn queue(cx: &Cx<'_, Tenant>) -> Result<Finding> {
     ))
 }
 
-async fn model(cx: &Cx<'_, Tenant>) -> Finding {
-    match cx.embedder().await {
-        Some(embedder) => finding(
-            "model",
-            true,
-            format!("`{}` is loaded", embedder.model_tag()),
-        ),
-        None => finding(
-            "model",
-            true,
-            "none; search goes by words only (`quipu models install` fetches one)",
-        ),
+/// The wanted model, and the bases that are searched otherwise than is wanted.
+async fn model_findings(cx: &Cx<'_, Tenant>) -> Result<Vec<Finding>> {
+    let report = knowledge::models::report(cx.core()).await?;
+    let mut findings = vec![wanted(cx, &report.wanted).await];
+    findings.extend(report.bases.iter().filter_map(base));
+    Ok(findings)
+}
+
+async fn wanted(cx: &Cx<'_, Tenant>, name: &str) -> Finding {
+    if name == NONE {
+        return finding("model", true, "none is wanted; search goes by words only");
     }
+    let Some(known) = cx.embedders.by_name(name) else {
+        let sentence = format!(
+            "`{name}` is wanted, and the settings describe no such model any more; put it back, or choose another with `quipu models use`"
+        );
+        return finding("model", false, sentence);
+    };
+    if name == LOCAL {
+        let folder = cx.models.clone();
+        let verified = tokio::task::spawn_blocking(move || models::verify(&folder)).await;
+        match verified {
+            Ok(Status::Absent) => return finding("model", true, Status::Absent.sentence()),
+            Ok(Status::Damaged(why)) => return finding("model", false, why),
+            Ok(Status::Installed(_)) | Err(_) => {}
+        }
+    }
+    match known.embedder {
+        Err(why) => finding("model", false, format!("`{name}` cannot be used: {why}")),
+        Ok(embedder) => match embedder.embed_passages(&["quipu"]).await {
+            Ok(_) => {
+                let sentence = format!("`{name}` answers ({})", embedder.model_tag());
+                finding("model", true, sentence)
+            }
+            Err(error) => {
+                let sentence = format!(
+                    "`{name}` does not answer: {error}; search goes by words, and vectors are made when it answers again"
+                );
+                finding("model", false, sentence)
+            }
+        },
+    }
+}
+
+/// A base whose vectors are not those of the wanted model, or not all there.
+fn base(base: &BaseReport) -> Option<Finding> {
+    let slug = &base.slug;
+    if !base.can_ask {
+        let serving = base.serving.as_deref().unwrap_or_default();
+        let sentence = format!(
+            "base `{slug}` has vectors of {serving}, which reads no question here: it is searched by words until another model's vectors are all made, or that model is back"
+        );
+        return Some(finding("vectors", false, sentence));
+    }
+    let tag = base.building.as_ref().or(base.serving.as_ref())?;
+    let (_, vectors) = base.vectors.iter().find(|(known, _)| known == tag)?;
+    let passages = base.passages;
+    if base.building.is_none() && *vectors == passages {
+        return None;
+    }
+    let what = match &base.building {
+        Some(_) => "is searched with the model before while",
+        None => "is searched with what is there while",
+    };
+    let why = base.waits_for.as_ref();
+    let waits = why.map(|why| format!("; that waits: {why}"));
+    let sentence = format!(
+        "base `{slug}` {what} vectors of {tag} are made: {vectors} of {passages}{}",
+        waits.unwrap_or_default()
+    );
+    Some(finding("vectors", why.is_none(), sentence))
 }

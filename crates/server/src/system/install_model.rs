@@ -1,9 +1,9 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cx, Method, Operation, Spec, Tenant};
 use model::{Code, Error, Result};
-use providers::{Embedder, models};
+use providers::embed::LOCAL;
+use providers::{KnownModel, models};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,9 +34,9 @@ impl Operation for InstallModel {
             .await
             .map_err(|error| refused(error.to_string()))?;
         }
-        let embedder = Embedder::load(&cx.models).map_err(|error| refused(error.to_string()))?;
-        *cx.core().embedder.write().await = embedder.map(Arc::new);
-        knowledge::documents::enqueue_missing_vectors(cx.core()).await?;
-        Ok(state(cx).await)
+        // Read anew: the model that is loaded may be of files that were damaged.
+        cx.embedders.put(KnownModel::local(&cx.models));
+        knowledge::models::choose(cx.core(), LOCAL).await?;
+        state(cx).await
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::extract::Request;
 use http::Method;
+use providers::{Embedder, KnownModel};
 use serde_json::{Value, json};
 
 use crate::house::House;
@@ -210,8 +211,29 @@ async fn people_and_bases(story: &mut Story) {
         .tell("list_all_activity", "/api/v1/audit?limit=2", Value::Null)
         .await;
     story.tell("doctor", "/api/v1/doctor", Value::Null).await;
+    models(story).await;
+}
+
+async fn models(story: &mut Story) {
+    // A model of its own, that is the same on every machine.
+    let small = KnownModel::new("small", Embedder::hash_named("small", 64, &[]));
+    story.house.app.core.embedders.put(small);
+    let name = json!({ "name": "small" });
+    story.tell("use_model", "/api/v1/models/use", name).await;
+    story.house.work().await;
     story
         .tell("model_status", "/api/v1/models", Value::Null)
+        .await;
+    let none = json!({ "name": "none" });
+    let none = story
+        .house
+        .call(&story.token, Method::POST, "/api/v1/models/use", none);
+    none.await.ok();
+    story
+        .tell("roll_back_model", "/api/v1/models/rollback", Value::Null)
+        .await;
+    story
+        .tell("prune_models", "/api/v1/models/prune", Value::Null)
         .await;
 }
 

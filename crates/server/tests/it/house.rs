@@ -39,6 +39,7 @@ pub struct House {
     pub router: Router,
     pub clock: Clock,
     folder: tempfile::TempDir,
+    database: Option<String>,
 }
 
 /// An answer over HTTP.
@@ -195,10 +196,32 @@ impl House {
         extra: &[(&str, &str)],
         chance: Chance,
     ) -> Self {
+        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
+        Self::open((folder, database), extra, (clock, chance)).await
+    }
+
+    /// The same folder and database opened again, by a process with other settings.
+    pub async fn restarted(self, extra: &[(&str, &str)]) -> Self {
+        self.app.core.db.clone().close().await;
+        let (clock, place) = (self.clock.clone(), (self.folder, self.database));
+        drop((self.app, self.router));
+        Self::open(place, extra, (clock, Chance::system())).await
+    }
+
+    /// Writes the settings file, for the next start.
+    pub fn write_settings(&self, text: &str) {
+        std::fs::write(self.folder.path().join("quipu.toml"), text).unwrap();
+    }
+
+    async fn open(
+        (folder, database): (tempfile::TempDir, Option<String>),
+        extra: &[(&str, &str)],
+        (clock, chance): (Clock, Chance),
+    ) -> Self {
         let sqlite = format!("sqlite:{}", folder.path().join("quipu.sqlite").display());
-        let database = database.unwrap_or(sqlite);
+        let url = database.clone().unwrap_or(sqlite);
         let data = folder.path().display().to_string();
-        let flags = BTreeMap::from([("data", data), ("database", database)]);
+        let flags = BTreeMap::from([("data", data), ("database", url)]);
         let environment = |name: &str| {
             extra
                 .iter()
@@ -211,7 +234,6 @@ impl House {
             file: None,
         })
         .unwrap();
-        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
         let registry = Registry::new(OPS);
         let surroundings = Surroundings {
             clock: clock.clone(),
@@ -221,6 +243,7 @@ impl House {
         let core = app::open_core(&settings, &registry, surroundings)
             .await
             .unwrap();
+        app::begin(&core, &settings).await.unwrap();
         ::accounts::start::start(&core).await.unwrap();
         let app = App::new(core, registry, settings);
         let router = server::http::router(&app);
@@ -229,6 +252,7 @@ impl House {
             router,
             clock,
             folder,
+            database,
         }
     }
 
@@ -311,11 +335,21 @@ impl House {
 
     /// The same, for a least role.
     pub async fn document_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
+        let document = self.upload_for(kb, filename, text, role).await;
+        self.work().await;
+        document
+    }
+
+    /// Puts a document in; nothing is done about it yet.
+    pub async fn upload(&self, kb: &str, filename: &str, text: &str) -> String {
+        self.upload_for(kb, filename, text, "viewer").await
+    }
+
+    async fn upload_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
         let path = format!("/api/v1/kbs/{kb}/documents?filename={filename}&least_role={role}");
         let mut request = request(Method::POST, &path, None, &Value::Null);
         *request.body_mut() = Body::from(text.to_owned());
         let made = read(in_process(&self.router, request).await).await.ok();
-        self.work().await;
         made["document_id"].as_str().unwrap().to_owned()
     }
 

@@ -9,6 +9,8 @@ mod facts;
 mod generated;
 mod house;
 mod mcp;
+mod models;
+mod openai;
 mod process;
 mod refusals;
 mod sources;

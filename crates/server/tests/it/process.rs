@@ -6,6 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::openai::{Endpoint, Mood};
+
 pub fn quipu(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
     command
@@ -50,12 +52,17 @@ pub struct Server {
 
 impl Server {
     pub fn start(data: &Path) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    fn start_with(data: &Path, environment: &[(&str, &str)]) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
         let mut child = quipu(data)
+            .envs(environment.iter().copied())
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -448,4 +455,72 @@ fn an_upgrade_is_checked_without_changing_anything() {
         told.contains("REFUSED") && told.contains("9999 `telepathy`"),
         "{told}"
     );
+}
+
+#[test]
+fn vectors_of_another_model_go_on_where_a_kill_cut_them_off() {
+    let data = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::start(Mood::Answers(32));
+    let table = |name: &str| {
+        format!(
+            "[models.{name}]\nurl = \"{}\"\nmodel = \"{name}\"\nwidth = 32\nat_once = 1\n",
+            endpoint.url
+        )
+    };
+    std::fs::write(data.path().join("quipu.toml"), table("one") + &table("two")).unwrap();
+    let papers = tempfile::tempdir().unwrap();
+    let sheds: String = (0..80)
+        .map(|n| format!("# Shed {n}\n\nTool number {n} hangs here.\n\n"))
+        .collect();
+    std::fs::write(papers.path().join("sheds.md"), sheds).unwrap();
+    text(&run(data.path(), &["base", "create", "Garage"]));
+    let status = || json(&run(data.path(), &["models", "status", "--json"]));
+    let base = || status()["bases"][0].clone();
+    let until = |is_so: &dyn Fn(&Value) -> bool| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        loop {
+            let state = base();
+            if is_so(&state) {
+                return state;
+            }
+            assert!(std::time::Instant::now() < deadline, "{state}");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    };
+
+    let server = Server::start_with(data.path(), &[("QUIPU_MODEL", "one")]);
+    let folder = papers.path().to_str().unwrap();
+    text(&run(data.path(), &["ingest", folder, "--base", "garage"]));
+    let whole = until(&|state| state["coverage"][0]["vectors"] == state["passages"]);
+    let passages = usize::try_from(whole["passages"].as_u64().unwrap()).unwrap();
+    assert!(64 < passages, "more than two batches: {whole}");
+    assert_eq!(server.end().code(), Some(0));
+
+    // One batch is answered; the next one never is.
+    endpoint.set(Mood::Stops(32, 32));
+    let mut server = Server::start_with(data.path(), &[("QUIPU_MODEL", "two")]);
+    endpoint.wait_until_asked_in_vain();
+    let half = base();
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    endpoint.set(Mood::Answers(32));
+    let server = Server::start_with(data.path(), &[("QUIPU_MODEL", "two")]);
+    let done = until(&|state| state["building"].is_null());
+
+    let is = |state: &Value, model: &str| state["serving"].as_str().unwrap().starts_with(model);
+    assert!(is(&half, "one@") && is(&done, "two@"), "{half} {done}");
+    assert_eq!(done["previous"], half["serving"]);
+    let stored = half["coverage"].as_array().unwrap().iter();
+    let stored: u64 = stored
+        .filter(|one| one["model"].as_str().unwrap().starts_with("two@"))
+        .map(|one| one["vectors"].as_u64().unwrap())
+        .sum();
+    assert_eq!(stored, 32);
+    // What was stored is not made again; only the batch that the kill cut off is asked for twice.
+    let answered = endpoint.answered("two");
+    assert!(
+        (passages..=passages + 32).contains(&answered),
+        "{answered} of {passages}"
+    );
+    assert_eq!(server.end().code(), Some(0));
 }

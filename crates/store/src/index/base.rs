@@ -7,13 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 
 use model::rank::{self, Candidate};
 use model::text::{self, Languages};
-use model::{RecordTime, Role};
+use model::{ChunkId, RecordTime, Role};
 use tantivy::Searcher;
 
 use super::class::{self, Class, Mark, Read, Statistics};
 use super::rows::{ChunkRow, ChunkSpan, Rows};
-use super::vectors::{Question, Vectors};
+use super::vectors::{Question, Reach, Vectors};
 use super::{Hit, IndexError, Query, Stats};
+use crate::models::Serving;
 
 /// Candidates of each list, at least: a passage gains from neighbours and from its document, so
 /// that one far down may come first. Half as many cost 2 points of recall at 10 on LoCoMo.
@@ -37,21 +38,27 @@ struct State {
     rows: Rows,
     searchers: [Option<Searcher>; CLASSES],
     languages: [Languages; CLASSES],
+    /// Of the model that searches ask for, and when the base was switched to it.
     vectors: Vectors,
+    since: Option<RecordTime>,
+    /// Of the model that the base is about to be switched to.
+    warming: Option<Vectors>,
     /// Up to when closings and purges of its rows are known.
     known: i64,
-    whole: Whole,
+    /// Up to when all rows and reading orders are in the cache: a feeder may stop half way.
+    whole: Option<RecordTime>,
 }
 
-/// How far everything is in the cache: a feeder may stop half way.
-#[derive(Clone, Default)]
-pub(super) struct Whole {
-    /// Up to when: rows, reading orders, vectors of the model.
-    pub(super) head: Option<RecordTime>,
-    /// The first ordinal that is not.
-    pub(super) next: u32,
-    /// The model whose vectors are.
-    pub(super) model: Option<String>,
+impl State {
+    fn codes(&self, model: &str) -> Option<&Vectors> {
+        let sets = std::iter::once(&self.vectors).chain(&self.warming);
+        sets.into_iter().find(|set| set.model == model)
+    }
+
+    fn codes_mut(&mut self, model: &str) -> Option<&mut Vectors> {
+        let sets = std::iter::once(&mut self.vectors).chain(&mut self.warming);
+        sets.into_iter().find(|set| set.model == model)
+    }
 }
 
 impl Base {
@@ -137,28 +144,69 @@ impl Base {
         self.write().known = head.micros();
     }
 
-    /// How far everything is in the cache.
-    pub(super) fn whole(&self) -> Whole {
-        self.read().whole.clone()
+    /// Up to when all rows and reading orders are in the cache.
+    pub(super) fn whole(&self) -> Option<RecordTime> {
+        self.read().whole
     }
 
-    /// Says that everything up to the moment is in the cache.
-    pub(super) fn set_whole(&self, head: RecordTime, model: Option<&str>) {
+    /// Says that all rows and reading orders up to the moment are in the cache.
+    pub(super) fn set_whole(&self, head: RecordTime) {
+        self.write().whole = Some(head);
+    }
+
+    /// Whether all rows and reading orders up to the moment are in the cache.
+    pub(super) fn covers(&self, head: RecordTime) -> bool {
+        self.read().whole.is_some_and(|whole| head <= whole)
+    }
+
+    /// Whether the model's vectors up to the moment are in the cache, for searches.
+    pub(super) fn serves(&self, head: RecordTime, serving: &Serving) -> bool {
+        let vectors = &self.read().vectors;
+        vectors.model == serving.model && vectors.reach.head.is_some_and(|reach| head <= reach)
+    }
+
+    /// Lets searches ask for the vectors of a model; false if they ask for a later one already.
+    pub(super) fn serve(&self, serving: &Serving) -> bool {
+        let mut state = self.write();
+        let is_late = state.since.is_some_and(|since| serving.since < since);
+        if state.vectors.model != serving.model {
+            if is_late {
+                return false;
+            }
+            let next = state.rows.next();
+            let warm = state.warming.take();
+            state.vectors = warm
+                .filter(|warm| warm.model == serving.model)
+                .unwrap_or_else(|| Vectors::new(&serving.model, next));
+        }
+        if !is_late {
+            state.since = Some(serving.since);
+        }
+        true
+    }
+
+    /// Makes room for the vectors of a model that the base is about to be switched to.
+    pub(super) fn warm(&self, model: &str) {
+        let mut state = self.write();
+        if state.codes(model).is_none() {
+            let next = state.rows.next();
+            state.warming = Some(Vectors::new(model, next));
+        }
+    }
+
+    /// How far the model's vectors are read; none if they are not kept.
+    pub(super) fn reach(&self, model: &str) -> Option<Reach> {
+        self.read().codes(model).map(|codes| codes.reach)
+    }
+
+    /// Says that the model's vectors are read up to the moment, for all rows that are there.
+    pub(super) fn set_reach(&self, model: &str, head: RecordTime) {
         let mut state = self.write();
         let next = state.rows.next();
-        let model = model.map(str::to_owned).or(state.whole.model.take());
-        state.whole = Whole {
-            head: Some(head),
-            next,
-            model,
-        };
-    }
-
-    /// Whether everything up to the moment is in the cache, with the model's vectors.
-    pub(super) fn covers(&self, head: RecordTime, model: Option<&str>) -> bool {
-        let state = self.read();
-        state.whole.head.is_some_and(|whole| head <= whole)
-            && model.is_none_or(|model| state.whole.model.as_deref() == Some(model))
+        if let Some(codes) = state.codes_mut(model) {
+            codes.reach.head = Some(head);
+            codes.reach.next = next;
+        }
     }
 
     /// Adds rows in order of their ordinals; those indexed already are passed over. Purges up to
@@ -240,6 +288,9 @@ impl Base {
             for &ordinal in ordinals {
                 state.rows.purge(ordinal);
                 state.vectors.forget(ordinal);
+                if let Some(warming) = &mut state.warming {
+                    warming.forget(ordinal);
+                }
             }
         }
         for class in classes.iter_mut().flatten() {
@@ -262,21 +313,21 @@ impl Base {
         Ok(())
     }
 
-    /// Forgets all vectors unless they are of the model.
-    pub(super) fn use_model(&self, model: &str) {
-        if self.read().vectors.model != model {
-            let mut state = self.write();
-            state.vectors = Vectors::new(model);
-            state.whole.model = None;
-        }
-    }
-
-    /// Adds vectors of the model in use.
-    pub(super) fn put_vectors(&self, codes: &[(u32, Vec<i8>)]) {
+    /// Adds vectors of a model, read up to `after` if they came in the order they were added.
+    pub(super) fn put_vectors(
+        &self,
+        model: &str,
+        rows: &[(u32, Vec<i8>)],
+        after: Option<(RecordTime, ChunkId)>,
+    ) {
         let mut state = self.write();
-        for (ordinal, code) in codes {
-            state.vectors.put(*ordinal, code);
+        let Some(codes) = state.codes_mut(model) else {
+            return;
+        };
+        for (ordinal, code) in rows {
+            codes.put(*ordinal, code);
         }
+        codes.reach.after = after.or(codes.reach.after);
     }
 
     /// Lets go of the writers' threads and memory.
@@ -289,10 +340,11 @@ impl Base {
         Ok(())
     }
 
+    /// The query's vector counts only against those of `model`, whatever is kept by now.
     pub(super) fn search(
         &self,
         query: &Query<'_>,
-        head: RecordTime,
+        (head, model): (RecordTime, Option<&str>),
     ) -> Result<Vec<Hit>, IndexError> {
         let state = self.read();
         let at = query.as_of.map_or(head, |as_of| as_of.min(head)).micros();
@@ -324,7 +376,10 @@ impl Base {
         let mut lexical: Vec<(u32, f32)> =
             found.iter().map(|hit| (hit.ordinal, hit.score)).collect();
 
-        let question = query.vector.map(Question::new);
+        let question = query
+            .vector
+            .filter(|_| model == Some(state.vectors.model.as_str()))
+            .map(Question::new);
         if let Some(question) = &question {
             let mut known: Vec<u32> = lexical.iter().map(|hit| hit.0).collect();
             known.sort_unstable();

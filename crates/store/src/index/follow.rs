@@ -14,6 +14,7 @@ use super::base::Base;
 use super::rows::{ChunkRow, ChunkSpan};
 use super::{BaseIndex, IndexError, class};
 use crate::chunks::{self, Chunk, Span};
+use crate::models::Serving;
 use crate::{Db, StoreError, Tx, bases, documents, vectors};
 
 /// Bases kept open at once; the one used longest ago is closed for another.
@@ -69,9 +70,17 @@ struct Progress {
     /// Rows read for a cache that is not open yet, and the head when their reading began.
     spans: Arc<Vec<ChunkSpan>>,
     began: Option<RecordTime>,
-    /// The model whose vectors are read, and the last one that was.
-    model: Option<String>,
-    after: Option<(RecordTime, ChunkId)>,
+}
+
+/// Whose vectors are wanted beside the words.
+#[derive(Clone, Copy)]
+enum Meaning<'a> {
+    /// Nobody's.
+    None,
+    /// Those that searches ask for.
+    Serving(&'a Serving),
+    /// Those that searches will ask for soon.
+    Warming(&'a str),
 }
 
 impl Indexes {
@@ -92,9 +101,10 @@ impl Indexes {
     }
 
     /// The base's cache with everything in it that the transaction sees: rows, closings, purges,
-    /// reading orders, and the vectors of `model`.
+    /// reading orders, and the vectors of the model that the base is searched with.
     ///
-    /// What is written after the transaction's snapshot stays unseen by the answer's searches.
+    /// What is written after the transaction's snapshot stays unseen by the answer's searches. If
+    /// the base was switched to another model since, the answer has no vectors.
     ///
     /// # Errors
     /// If SQL or the cache's folder fails. A cache that cannot be read is made anew first.
@@ -102,19 +112,63 @@ impl Indexes {
         &self,
         tx: &mut Tx,
         kb: KbId,
-        model: Option<&str>,
+        serving: Option<&Serving>,
     ) -> Result<BaseIndex, StoreError> {
+        let meaning = serving.map_or(Meaning::None, Meaning::Serving);
+        let (base, head) = self.brought_up(tx, kb, meaning).await?;
+        let model = serving.filter(|serving| base.serves(head, serving));
+        Ok(BaseIndex {
+            base,
+            head,
+            model: model.map(|serving| serving.model.clone()),
+        })
+    }
+
+    /// Reads the vectors of a model beside those that searches ask for, so that the first search
+    /// after the switch to it finds them at hand.
+    ///
+    /// # Errors
+    /// As [`Indexes::synced`].
+    pub async fn warm(&self, tx: &mut Tx, kb: KbId, model: &str) -> Result<(), StoreError> {
+        let meaning = Meaning::Warming(model);
+        self.brought_up(tx, kb, meaning).await.map(drop)
+    }
+
+    /// The base's cache for words alone, if it has all rows that the transaction sees. Waits for
+    /// nothing.
+    pub async fn words_at_hand(
+        &self,
+        tx: &mut Tx,
+        kb: KbId,
+    ) -> Result<Option<BaseIndex>, StoreError> {
+        let Some(head) = bases::head(tx, kb).await? else {
+            return Ok(None);
+        };
+        let base = self.slot(kb).ready().filter(|base| base.covers(head));
+        Ok(base.map(|base| BaseIndex {
+            base,
+            head,
+            model: None,
+        }))
+    }
+
+    async fn brought_up(
+        &self,
+        tx: &mut Tx,
+        kb: KbId,
+        meaning: Meaning<'_>,
+    ) -> Result<(Arc<Base>, RecordTime), StoreError> {
         let Some(head) = bases::head(tx, kb).await? else {
             let source = format!("the tenant has no base `{kb}`");
             return Err(StoreError::failed("search a base", source));
         };
         let slot = self.slot(kb);
-        if let Some(base) = slot.ready().filter(|base| base.covers(head, model)) {
-            return Ok(BaseIndex { base, head });
+        if let Some(base) = slot.ready().filter(|base| meaning.is_in(base, head)) {
+            return Ok((base, head));
         }
         let mut progress = slot.turn.lock().await;
         let base = match self
-            .follow(&slot, &mut progress, tx, kb, (head, model))
+            .follow(&slot, &mut progress, tx, kb, (head, meaning))
             .await
         {
             Err(Failure::Cache(error)) => {
@@ -122,15 +176,12 @@ impl Indexes {
                 slot.set_ready(None);
                 *progress = Progress::default();
                 class::remove(&self.folder(kb)).map_err(|error| cache(error.into()))?;
-                self.follow(&slot, &mut progress, tx, kb, (head, model))
+                self.follow(&slot, &mut progress, tx, kb, (head, meaning))
                     .await
             }
             done => done,
         };
-        Ok(BaseIndex {
-            base: base.map_err(Failure::store)?,
-            head,
-        })
+        Ok((base.map_err(Failure::store)?, head))
     }
 
     /// Closes the base's cache; its files stay.
@@ -247,27 +298,33 @@ impl Indexes {
         progress: &mut Progress,
         tx: &mut Tx,
         kb: KbId,
-        (head, model): (RecordTime, Option<&str>),
+        (head, meaning): (RecordTime, Meaning<'_>),
     ) -> Result<Arc<Base>, Failure> {
         let base = match slot.ready() {
-            Some(base) if base.covers(head, model) => return Ok(base),
+            Some(base) if meaning.is_in(&base, head) => return Ok(base),
             Some(base) => base,
             None => self.load(slot, progress, tx, kb, head).await?,
         };
         changes(&base, tx, kb, head).await?;
         rows(slot, &base, tx, kb, head).await?;
-        let since = base
-            .whole()
-            .head
-            .unwrap_or(RecordTime::from_micros(i64::MIN));
+        let since = base.whole().unwrap_or(RecordTime::from_micros(i64::MIN));
         for order in documents::chunk_orders_since(tx, kb, since).await? {
             let order: Vec<u32> = order.into_iter().map(|ordinal| ordinal as u32).collect();
             base.line_up(&order);
         }
-        if let Some(model) = model {
-            codes(&base, progress, tx, kb, model).await?;
+        base.set_whole(head);
+        match meaning {
+            Meaning::None => {}
+            Meaning::Serving(serving) => {
+                if base.serve(serving) {
+                    codes(&base, tx, kb, &serving.model, head).await?;
+                }
+            }
+            Meaning::Warming(model) => {
+                base.warm(model);
+                codes(&base, tx, kb, model, head).await?;
+            }
         }
-        base.set_whole(head, model);
         Ok(base)
     }
 
@@ -295,6 +352,21 @@ impl Indexes {
         *progress = Progress::default();
         slot.set_ready(Some(base.clone()));
         Ok(base)
+    }
+}
+
+impl Meaning<'_> {
+    /// Whether the cache has all of it up to the moment.
+    fn is_in(self, base: &Base, head: RecordTime) -> bool {
+        base.covers(head)
+            && match self {
+                Meaning::None => true,
+                Meaning::Serving(serving) => base.serves(head, serving),
+                Meaning::Warming(model) => {
+                    let reach = base.reach(model).and_then(|reach| reach.head);
+                    reach.is_some_and(|reach| head <= reach)
+                }
+            }
     }
 }
 
@@ -432,49 +504,43 @@ async fn rows(
 /// to the cache took over from earlier versions.
 async fn codes(
     base: &Arc<Base>,
-    progress: &mut Progress,
     tx: &mut Tx,
     kb: KbId,
     model: &str,
+    head: RecordTime,
 ) -> Result<(), Failure> {
-    base.use_model(model);
-    if progress.model.as_deref() == Some(model) {
-        let mut after = i64::from(base.whole().next) - 1;
-        loop {
-            let page = chunks::spans_since(tx, kb, after, VECTORS).await?;
-            let Some(last) = page.last() else { break };
-            after = last.ordinal;
-            let ids: Vec<ChunkId> = page.iter().map(|span| span.id).collect();
-            let found = vectors::of_chunks(tx, kb, model, &ids).await?;
-            let rows: Vec<(ChunkId, u32)> = page
-                .iter()
-                .map(|span| (span.id, span.ordinal as u32))
-                .collect();
-            base.put_vectors(&placed(&rows, found));
-        }
-    } else {
-        // Read from the first one on, they are those of every row.
-        progress.model = Some(model.to_owned());
-        progress.after = None;
-    }
+    let Some(reach) = base.reach(model) else {
+        return Ok(());
+    };
+    let mut last_row = i64::from(reach.next) - 1;
     loop {
-        let page = vectors::since(tx, kb, model, progress.after, VECTORS).await?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        let after = (last.added_at, last.vector.chunk);
+        let page = chunks::spans_since(tx, kb, last_row, VECTORS).await?;
+        let Some(last) = page.last() else { break };
+        last_row = last.ordinal;
+        let ids: Vec<ChunkId> = page.iter().map(|span| span.id).collect();
+        let found = vectors::of_chunks(tx, kb, model, &ids).await?;
+        let rows: Vec<(ChunkId, u32)> = page
+            .iter()
+            .map(|span| (span.id, span.ordinal as u32))
+            .collect();
+        base.put_vectors(model, &placed(&rows, found), None);
+    }
+    let mut after = reach.after;
+    loop {
+        let page = vectors::since(tx, kb, model, after, VECTORS).await?;
+        let Some(last) = page.last() else { break };
+        after = Some((last.added_at, last.vector.chunk));
         let ids: Vec<ChunkId> = page.iter().map(|added| added.vector.chunk).collect();
         let rows: Vec<(ChunkId, u32)> = chunks::ordinals_of(tx, kb, &ids)
             .await?
             .into_iter()
             .map(|(id, ordinal)| (id, ordinal as u32))
             .collect();
-        base.put_vectors(&placed(
-            &rows,
-            page.into_iter().map(|added| added.vector).collect(),
-        ));
-        progress.after = Some(after);
+        let found = page.into_iter().map(|added| added.vector).collect();
+        base.put_vectors(model, &placed(&rows, found), after);
     }
+    base.set_reach(model, head);
+    Ok(())
 }
 
 /// The code of each row whose passage has one.

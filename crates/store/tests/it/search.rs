@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::chunks::{self, NewChunk};
 use store::index::{
-    GRAM_WEIGHT, HEAD_WEIGHT, Hit, Indexes, LENGTH_EASE, Query, STEM_WEIGHT, WORD_WEIGHT,
+    BaseIndex, GRAM_WEIGHT, HEAD_WEIGHT, Hit, Indexes, LENGTH_EASE, Query, STEM_WEIGHT, WORD_WEIGHT,
 };
+use store::models::Serving;
 use store::vectors::{self, Vector};
 use store::{Db, Options, bases};
 use tantivy::fieldnorm::FieldNormReader;
@@ -507,9 +508,10 @@ on_both_engines! {
         bases::advance_clock(&mut tx, world.kb, at(120)).await.unwrap();
         vectors::insert(&mut tx, world.kb, "m", &all, at(120)).await.unwrap();
         tx.commit().await.unwrap();
+        let serving = Serving { model: "m".to_owned(), since: at(120) };
         let ask = async || {
             let mut tx = world.db.read(world.tenant).await.unwrap();
-            let index = indexes.synced(&mut tx, world.kb, Some("m")).await.unwrap();
+            let index = indexes.synced(&mut tx, world.kb, Some(&serving)).await.unwrap();
             let mut query = Query::new("crop", Role::Viewer, 1);
             query.vector = Some(&[0.9, 0.1, 0.0, 0.0]);
             index.search(&query).unwrap()
@@ -520,5 +522,47 @@ on_both_engines! {
         assert_eq!(ask().await[0].ordinal, rows[1].ordinal);
         apply(world, &mut rows, &Write::Reopen { document: 0 }, at(140)).await;
         assert_eq!(ask().await[0].ordinal, rows[2].ordinal);
+    }
+
+    async fn the_vectors_of_two_models_are_never_compared(world: &World) {
+        let folder = tempfile::tempdir().unwrap();
+        let indexes = Indexes::open(folder.path().to_owned()).unwrap();
+        let mut rows = Vec::new();
+        apply(world, &mut rows, &add(0, "harvest"), at(100)).await;
+        apply(world, &mut rows, &add(1, "the moon"), at(110)).await;
+        let mut tx = world.db.write(world.tenant).await.unwrap();
+        bases::advance_clock(&mut tx, world.kb, at(120)).await.unwrap();
+        // What is near under one model is far under the other.
+        for (model, sign) in [("one", 1), ("other", -1)] {
+            let code = |sign: i8| vec![100 * sign, 20, 0, 0];
+            let of = |row: &Row, sign| Vector { chunk: row.id, scale: 0.01, code: code(sign) };
+            let both = [of(&rows[0], sign), of(&rows[1], -sign)];
+            vectors::insert(&mut tx, world.kb, model, &both, at(120)).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let serving = |model: &str, since| Serving { model: model.to_owned(), since: at(since) };
+        let (one, other) = (serving("one", 120), serving("other", 130));
+        let mut tx = world.db.read(world.tenant).await.unwrap();
+        let kb = world.kb;
+        let nearest = |index: &BaseIndex| {
+            let mut query = Query::new("crop", Role::Viewer, 2);
+            query.vector = Some(&[1.0, 0.2, 0.0, 0.0]);
+            index.search(&query).unwrap().first().map(|hit| hit.ordinal)
+        };
+
+        let before = indexes.synced(&mut tx, kb, Some(&one)).await.unwrap();
+        assert_eq!(nearest(&before), Some(rows[0].ordinal));
+        indexes.warm(&mut tx, kb, "other").await.unwrap();
+        assert_eq!(nearest(&before), Some(rows[0].ordinal), "reading beside changes nothing");
+        let after = indexes.synced(&mut tx, kb, Some(&other)).await.unwrap();
+        assert_eq!(nearest(&after), Some(rows[1].ordinal));
+        let late = indexes.synced(&mut tx, kb, Some(&one)).await.unwrap();
+
+        assert!(!late.has_vectors(), "a search from before the switch goes without");
+        assert!([nearest(&before), nearest(&late)].iter().all(|hit| hit.is_none() || *hit == Some(rows[0].ordinal)));
+        assert_eq!(nearest(&after), Some(rows[1].ordinal), "and takes nothing from those after it");
+        let back = serving("one", 140);
+        let back = indexes.synced(&mut tx, kb, Some(&back)).await.unwrap();
+        assert_eq!(nearest(&back), Some(rows[0].ordinal));
     }
 }

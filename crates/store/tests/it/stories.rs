@@ -540,7 +540,7 @@ on_both_engines! {
         assert!(vectors::since(&mut tx, world.kb, "mini", after, 10).await.unwrap().is_empty());
         assert_eq!(vectors::count(&mut tx, world.kb, "mini").await.unwrap(), 1);
         assert_eq!(vectors::missing(&mut tx, world.kb, "mini", 0, 9).await.unwrap().len(), 1);
-        assert_eq!(vectors::delete_model(&mut tx, world.kb, "maxi").await.unwrap(), 1);
+        assert_eq!(vectors::delete_model(&mut tx, world.kb, "maxi", 10).await.unwrap(), 1);
         assert_eq!(vectors::delete_chunks(&mut tx, world.kb, &[vector.chunk]).await.unwrap(), 1);
         assert_eq!(vectors::count(&mut tx, world.kb, "mini").await.unwrap(), 0);
     }
