@@ -23,7 +23,6 @@ pub const OPS: &[Entry] = &[
 pub const JOBS: &[JobEntry] = &[
     JobEntry::of::<documents::ParseDocument>(),
     JobEntry::of::<documents::IndexDocument>(),
-    JobEntry::of::<documents::IndexBase>(),
     JobEntry::of::<documents::EmbedDocument>(),
     JobEntry::of::<documents::EmbedBase>(),
     JobEntry::of::<documents::EraseBlobs>(),

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kernel::core::{Limits, Parts};
 use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
-use model::Result;
 use providers::Embedder;
 use providers::parser::{ParserOptions, ParserPool};
 use serde_json::value::RawValue;
@@ -20,6 +19,7 @@ use store::{Db, Options};
 use crate::config::Settings;
 use crate::http::guard::Names;
 use crate::mcp::tools::Catalogue;
+use crate::warm::Warm;
 
 /// Every operation of the house, in the manual's order.
 pub const OPS: &[&[Entry]] = &[knowledge::OPS, accounts::OPS, crate::system::OPS];
@@ -36,10 +36,35 @@ pub struct App {
     pub settings: Settings,
     /// Hosts and origins that are served.
     pub names: Names,
-    /// Whether the end was asked for.
-    pub draining: AtomicBool,
+    /// Whether requests should come here.
+    pub readiness: Arc<Readiness>,
     catalogues: HashMap<Door, Catalogue>,
     lists: Mutex<HashMap<(Door, u128), Arc<RawValue>>>,
+}
+
+/// Whether requests should come to this server.
+#[derive(Debug, Default)]
+pub struct Readiness {
+    /// Whether the end was asked for.
+    pub draining: AtomicBool,
+    /// Whether every base that is to be kept ready for searching has been once.
+    pub is_warm: AtomicBool,
+}
+
+impl Readiness {
+    /// Why requests should go elsewhere.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.draining.load(Ordering::Relaxed) {
+            return Err("shutting down");
+        }
+        if !self.is_warm.load(Ordering::Relaxed) {
+            return Err("the search caches are being brought up");
+        }
+        Ok(())
+    }
 }
 
 impl App {
@@ -49,9 +74,12 @@ impl App {
             .iter()
             .map(|surface| (surface.door, Catalogue::of(&registry, surface.door)))
             .collect();
+        let readiness = Readiness::default();
+        let nothing_to_warm = settings.warm_bases == Warm::Named(Vec::new());
+        readiness.is_warm.store(nothing_to_warm, Ordering::Relaxed);
         Arc::new(Self {
             names: Names::of(&settings),
-            draining: AtomicBool::new(false),
+            readiness: Arc::new(readiness),
             lists: Mutex::new(HashMap::new()),
             catalogues,
             core,
@@ -114,7 +142,7 @@ pub async fn open_core(
     settings: &Settings,
     registry: &Registry,
     surroundings: Surroundings,
-) -> Result<Arc<Core>> {
+) -> model::Result<Arc<Core>> {
     let Surroundings {
         clock,
         chance,
@@ -125,8 +153,12 @@ pub async fn open_core(
         ..Options::default()
     };
     let db = Db::open(&settings.database, options).await?;
-    let blobs = Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?;
-    let indexes = Indexes::open(settings.data.join("index"))?;
+    let folder = settings.data.join("blobs");
+    let blobs = match &settings.bucket {
+        Some(bucket) => Blobs::open_bucket(bucket.clone(), &folder).await?,
+        None => Blobs::open(&folder.to_string_lossy()).await?,
+    };
+    let indexes = Indexes::open(db.clone(), settings.data.join("index"))?;
     // The child bounds its own processor time; on a busy machine that takes longer by the clock.
     let parser = ParserPool::new(ParserOptions {
         time: PARSE_WITHIN,
@@ -166,7 +198,7 @@ pub const PARSER_VERB: &str = "read-documents";
 /// What the owner of a data folder does first: work that a dead process left is free again.
 ///
 /// Nodes that share a database leave each other's work alone; there, a lease runs out instead.
-pub async fn begin(core: &Core, settings: &Settings) -> Result<()> {
+pub async fn begin(core: &Core, settings: &Settings) -> model::Result<()> {
     if settings.embedded() {
         let mut tx = core.db.write_directory().await?;
         store::jobs::release_all(&mut tx).await?;

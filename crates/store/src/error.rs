@@ -14,6 +14,9 @@ pub enum StoreError {
     /// moment.
     #[error("the database is busy or out of reach: {0}")]
     Busy(String),
+    /// The store of blobs cannot be reached or is overcharged; the same may succeed in a moment.
+    #[error("the blob store is out of reach: {0}")]
+    Unreachable(String),
     /// A row with this key is there already; names the table.
     #[error("`{0}` already has a row with this key")]
     Unique(String),
@@ -43,6 +46,9 @@ impl StoreError {
 /// Seconds after which a full disk is worth another try.
 const FULL_RETRY: u32 = 30;
 
+/// Seconds after which a store of blobs that did not answer is worth another try.
+const UNREACHABLE_RETRY: u32 = 5;
+
 impl From<StoreError> for Error {
     fn from(failure: StoreError) -> Self {
         match failure {
@@ -57,6 +63,12 @@ impl From<StoreError> for Error {
                 "the database is busy or out of reach; try again in a moment",
             )
             .retry_after(1)
+            .caused_by(failure),
+            StoreError::Unreachable(_) => Error::new(
+                Code::Unavailable,
+                "the store of the documents' bytes is busy or out of reach; try again in a moment",
+            )
+            .retry_after(UNREACHABLE_RETRY)
             .caused_by(failure),
             StoreError::Unique(_) | StoreError::Failed { .. } => Error::internal(failure),
         }

@@ -29,7 +29,7 @@ pub enum Engine {
     clippy::disallowed_methods,
     reason = "the test script says where PostgreSQL is"
 )]
-fn postgres() -> Option<String> {
+pub fn postgres() -> Option<String> {
     std::env::var("QUIPU_TEST_POSTGRES").ok()
 }
 
@@ -38,7 +38,7 @@ pub struct House {
     pub app: Arc<App>,
     pub router: Router,
     pub clock: Clock,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// An answer over HTTP.
@@ -114,7 +114,7 @@ where
     runtime.block_on(async { story(House::new(Engine::Sqlite, settings).await).await });
 }
 
-async fn fresh_database() -> String {
+pub async fn fresh_database() -> String {
     let admin = postgres().expect("only asked for where it is set");
     let name = format!(
         "quipu_{}",
@@ -145,11 +145,29 @@ impl House {
     }
 
     async fn with(engine: Engine, extra: &[(&str, &str)], chance: Chance) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let database = match engine {
-            Engine::Sqlite => format!("sqlite:{}", folder.path().join("quipu.sqlite").display()),
-            Engine::Postgres => fresh_database().await,
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(fresh_database().await),
         };
+        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
+        Self::open(database, clock, extra, chance).await
+    }
+
+    /// Another node on this one's database, with a folder of its own.
+    pub async fn beside(&self, extra: &[(&str, &str)]) -> Self {
+        let database = Some(self.app.settings.database.clone());
+        Self::open(database, self.clock.clone(), extra, Chance::system()).await
+    }
+
+    async fn open(
+        database: Option<String>,
+        clock: Clock,
+        extra: &[(&str, &str)],
+        chance: Chance,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let in_folder = || format!("sqlite:{}", folder.path().join("quipu.sqlite").display());
+        let database = database.unwrap_or_else(in_folder);
         let data = folder.path().display().to_string();
         let flags = BTreeMap::from([("data", data), ("database", database)]);
         let environment = |name: &str| {
@@ -164,7 +182,6 @@ impl House {
             file: None,
         })
         .unwrap();
-        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
         let registry = Registry::new(OPS);
         let surroundings = Surroundings {
             clock: clock.clone(),
@@ -181,8 +198,13 @@ impl House {
             app,
             router,
             clock,
-            _folder: folder,
+            folder,
         }
+    }
+
+    /// The folder with this node's own things.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     pub fn now(&self) -> RecordTime {
@@ -259,12 +281,17 @@ impl House {
 
     /// The same, for a least role.
     pub async fn document_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
+        let made = self.upload(kb, filename, text, role).await.ok();
+        self.work().await;
+        made["document_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Puts a document in, whoever is to read it.
+    pub async fn upload(&self, kb: &str, filename: &str, text: &str, role: &str) -> Answer {
         let path = format!("/api/v1/kbs/{kb}/documents?filename={filename}&least_role={role}");
         let mut request = request(Method::POST, &path, None, &Value::Null);
         *request.body_mut() = Body::from(text.to_owned());
-        let made = read(in_process(&self.router, request).await).await.ok();
-        self.work().await;
-        made["document_id"].as_str().unwrap().to_owned()
+        read(in_process(&self.router, request).await).await
     }
 
     /// Does all waiting jobs and writes the activity.

@@ -4,8 +4,12 @@ mod access;
 mod accounts;
 mod doors;
 mod examples;
+#[path = "../../../store/tests/it/fake_s3.rs"]
+#[expect(dead_code, reason = "the tests of the store use the rest of it")]
+mod fake_s3;
 mod generated;
 mod house;
 mod mcp;
+mod nodes;
 mod process;
 mod refusals;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-fn quipu(data: &Path) -> Command {
+pub fn quipu(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
     command
         .env_clear()
@@ -15,11 +15,11 @@ fn quipu(data: &Path) -> Command {
     command
 }
 
-fn run(data: &Path, words: &[&str]) -> Output {
+pub fn run(data: &Path, words: &[&str]) -> Output {
     quipu(data).args(words).output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     assert!(
         output.status.success(),
         "{}",
@@ -28,7 +28,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn json(output: &Output) -> Value {
+pub fn json(output: &Output) -> Value {
     serde_json::from_str(&text(output)).unwrap()
 }
 
@@ -43,19 +43,25 @@ fn refused(output: &Output, code: i32) -> String {
 }
 
 /// A server on a free port, ended with the test.
-struct Server {
-    child: Child,
-    url: String,
+pub struct Server {
+    pub child: Child,
+    pub url: String,
 }
 
 impl Server {
     fn start(data: &Path) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    /// As `start`, with variables in its environment.
+    pub fn start_with(data: &Path, environment: &[(&str, &str)]) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
         let mut child = quipu(data)
+            .envs(environment.iter().copied())
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -73,7 +79,7 @@ impl Server {
         }
     }
 
-    fn end(mut self) -> std::process::ExitStatus {
+    pub fn end(mut self) -> std::process::ExitStatus {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.child.wait().unwrap()

@@ -226,8 +226,15 @@ fn database_url(admin: &str, name: &str) -> String {
 
 /// Another number for another schema.
 fn schema_mark() -> u64 {
-    include_str!("../../migrations/0001_library.sql")
-        .bytes()
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    let mut steps: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    steps.sort();
+    steps
+        .iter()
+        .flat_map(|step| std::fs::read(step).unwrap())
         .fold(0xcbf2_9ce4_8422_2325, |mark, byte| {
             (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
