@@ -456,10 +456,7 @@ fn a_node_is_ready_once_the_bases_it_keeps_are_in_its_cache() {
         within_a_minute(|| readiness.check().is_ok()).await;
 
         assert_eq!(ready().await.status, 200);
-        assert!(
-            has_word(two.folder(), "zyzzogeton"),
-            "nobody searched for it yet"
-        );
+        assert!(!segments(&two).is_empty(), "though nobody searched on it yet");
         // It does no work in the queue: what comes in waits for a worker.
         two.upload(&kb, "later.md", "The winter of qwyjibo.", "viewer")
             .await
