@@ -1,7 +1,7 @@
 # The two commands of the README are `make run` and `make test`.
 # The work is done by scripts/; each script says what it does and needs.
 
-.PHONY: run test lint fmt soak bench eval
+.PHONY: run test lint fmt soak fuzz bench eval
 
 run:
 	@scripts/run.sh $(ARGS)
@@ -19,6 +19,10 @@ fmt:
 # Longer and slower than a test run may be.
 soak:
 	@scripts/soak.sh
+
+# Strangers' bytes, a minute for each target.
+fuzz:
+	@scripts/fuzz.sh $(ARGS)
 
 bench:
 	@scripts/bench.sh

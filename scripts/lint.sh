@@ -16,6 +16,17 @@ lint "format of the rmcp peer" cargo fmt --check --manifest-path peers/rmcp/Carg
 lint "clippy" cargo clippy --workspace --all-targets --quiet -- --deny warnings
 lint "floors" cargo xtask tidy
 lint "documentation" env RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --quiet
+# optional TOOL NAME COMMAND...: a lint whose tool need not be there.
+optional() {
+    if command -v "$1" >/dev/null; then
+        lint "${@:2}"
+    else
+        echo "$1 is not installed, skipped: $2"
+    fi
+}
+optional cargo-deny "licences and bans" cargo deny --log-level error check bans licenses sources
+optional cargo-machete "unused dependencies" cargo machete --with-metadata
+optional typos "spelling" typos
 if command -v shellcheck >/dev/null; then
     lint "shell scripts" shellcheck --external-sources scripts/*.sh .ci/run
 else

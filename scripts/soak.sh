@@ -20,3 +20,9 @@ echo "== SQLite"
 python3 -m peers.soak.run --quipu "$quipu" --writers 16 --documents 500 --kills 20 "$@"
 echo "== PostgreSQL"
 python3 -m peers.soak.run --quipu "$quipu" --database "$url" --writers 16 --documents 500 --kills 20 "$@"
+
+# From here on the tests' own build: SQLite and PostgreSQL in one run each.
+echo "== backups while writing"
+export QUIPU_SOAK_CYCLES=50
+cargo test --workspace --test it --quiet a_backup_made_while_fifty_writes_a_second_go_on -- --nocapture
+cargo test --workspace --test it --quiet what_was_acknowledged_before_a_kill -- --nocapture

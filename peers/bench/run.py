@@ -298,7 +298,9 @@ def main():
         status, answer = quipu.rest("DELETE", f"/kbs/{base}/documents/{document}", token)
         if status != 200:
             raise SystemExit(f"deleting a document: HTTP {status}: {answer}")
-        ids = {"made-up": lambda: str(uuid.uuid4()), "foreign": lambda: foreign, "deleted": lambda: document}
+        # One id of each kind: a fresh one each time would find colder pages than the others.
+        made_up = str(uuid.uuid4())
+        ids = {"made-up": lambda: made_up, "foreign": lambda: foreign, "deleted": lambda: document}
         id_timing(quipu, base, token, ids, figures)
 
     figures.write(pathlib.Path(words.output))

@@ -30,7 +30,10 @@ RMCP = LOCAL / "target-rmcp" / "debug" / "client"
 CLIENT_SECONDS_MAX = 90
 
 QUERY = "who approves travel above the limit"
-TOOLS = {"search_chunks", "get_document", "search_docs"}
+TOOLS = {
+    "search_chunks", "get_document", "search_docs", "find_entities", "entity_facts", "neighbors", "timeline",
+    "paths_between", "changes",
+}
 ANSWER = "Ines Okafor"
 LAST_WORDS = "so that its disk keys can be withdrawn."
 NOT_FOUND = "No document with that id in this knowledge base"

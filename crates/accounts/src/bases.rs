@@ -1,7 +1,6 @@
 //! Bases and who may do what in them.
 
 mod create_base;
-mod list_activity;
 mod list_bases;
 mod list_members;
 mod remove_member;
@@ -16,7 +15,6 @@ use store::Tx;
 use store::bases;
 
 pub use create_base::{CreateBase, CreatedBase};
-pub use list_activity::{Activity, ListActivity};
 pub use list_bases::{Bases, ListBases};
 pub use list_members::{ListMembers, Members};
 pub use remove_member::RemoveMember;

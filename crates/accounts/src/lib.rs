@@ -1,5 +1,6 @@
 //! Who is who: people, their tokens, the bases and who may do what in them.
 
+pub mod activity;
 pub mod bases;
 pub mod password;
 pub mod secret;
@@ -27,5 +28,6 @@ pub const OPS: &[Entry] = &[
     Entry::of::<bases::ListMembers>(),
     Entry::of::<bases::SetMember>(),
     Entry::of::<bases::RemoveMember>(),
-    Entry::of::<bases::ListActivity>(),
+    Entry::of::<activity::ListActivity>(),
+    Entry::of::<activity::ListAllActivity>(),
 ];

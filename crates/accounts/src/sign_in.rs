@@ -15,11 +15,11 @@ const CLIENT_NAME_RENEWED: i64 = 60 * 60;
 
 /// The owner of a personal token that is valid now.
 ///
-/// `user_agent` names the program where it has not named itself.
+/// `user_agent` names the program, [`shortened`], where it has not named itself.
 ///
 /// # Errors
 /// `unauthenticated`, with one sentence for every reason.
-pub async fn with_token(core: &Core, token: &str, user_agent: Option<&str>) -> Result<Principal> {
+pub async fn with_token(core: &Core, token: &str, user_agent: Option<String>) -> Result<Principal> {
     let secret = Secret::read(PERSONAL_PREFIX, token).ok_or_else(gate::unauthenticated)?;
     let mut tx = core.db.read_directory().await?;
     let found = credentials::find_by_secret_hash(&mut tx, &secret.hash()).await?;
@@ -41,14 +41,12 @@ fn principal(
     credential: credentials::Credential,
     owner: Owner,
     now: RecordTime,
-    user_agent: Option<&str>,
+    user_agent: Option<String>,
 ) -> Principal {
     let noted = credential
         .client
         .filter(|(_, seen)| now < seen.plus_seconds(CLIENT_NAME_HELD));
-    let client = noted
-        .map(|(name, _)| name)
-        .or_else(|| user_agent.map(shortened));
+    let client = noted.map(|(name, _)| name).or(user_agent);
     Principal {
         tenant: credential.tenant,
         user: owner.id,
@@ -73,7 +71,7 @@ fn principal(
 }
 
 /// A program's own name for itself: unproven, one line, at most 120 characters.
-fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     name.chars()
         .filter(|character| !character.is_control())
         .take(120)

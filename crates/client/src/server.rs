@@ -8,6 +8,7 @@ use http::header::{AUTHORIZATION, HOST, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -119,23 +120,37 @@ impl Server {
             place: place.clone(),
             source,
         };
-        let sent = async {
-            let answer = match &self.0 {
-                Kind::Url { base, token, http } => {
-                    let request = request_to(base, token.as_ref(), request)?;
-                    http.request(request).await?
-                }
-                Kind::Socket(path) => send_to_socket(path, request).await?,
-            };
+        let read = async {
+            let answer = self.open(request).await?;
             let (head, body) = answer.into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX)
-                .collect()
-                .await?
-                .to_bytes();
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(no_answer)?.to_bytes();
             Ok(Response::from_parts(head, body))
         };
+        match tokio::time::timeout(ANSWER_WITHIN, read).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::TooSlow { place }),
+        }
+    }
+
+    /// Sends a request whose URI is a path, and gives the answer as it comes in. Only its head has
+    /// to come in time.
+    ///
+    /// # Errors
+    /// If nobody answers, or not in time. An answer that refuses is an answer.
+    pub async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
+        let place = self.place();
+        let sent = async {
+            match &self.0 {
+                Kind::Url { base, token, http } => {
+                    let request = request_to(base, token.as_ref(), request)?;
+                    Ok(http.request(request).await?)
+                }
+                Kind::Socket(path) => send_to_socket(path, request).await,
+            }
+        };
         match tokio::time::timeout(ANSWER_WITHIN, sent).await {
-            Ok(answer) => answer.map_err(no_answer),
+            Ok(answer) => answer.map_err(|source: Cause| CallError::NoAnswer { place, source }),
             Err(_) => Err(CallError::TooSlow { place }),
         }
     }
@@ -174,7 +189,7 @@ fn request_to(
 async fn send_to_socket(
     path: &PathBuf,
     request: Request<Bytes>,
-) -> Result<Response<hyper::body::Incoming>, Cause> {
+) -> Result<Response<Incoming>, Cause> {
     let stream = UnixStream::connect(path).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

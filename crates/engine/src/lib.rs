@@ -1,8 +1,12 @@
-//! What is done to the house's contents, whoever asks: the library of documents.
+//! What is done to the house's contents, whoever asks: the ledger of claims, the library of
+//! documents, their backups, whether all is sound.
 //!
 //! Functions here take an open transaction and the moment as arguments. Who may call them, and
 //! what the caller is told, is decided above.
 
 #![warn(missing_docs)]
 
+pub mod backup;
+pub mod ledger;
 pub mod library;
+pub mod soundness;

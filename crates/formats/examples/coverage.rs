@@ -3,7 +3,8 @@
 //! Reads `$QUIPU_CORPORA/documents` (or the folder given): each file `X` that has an
 //! `X.expected.md`. Recall is the share of the reference's 5-grams, of words and of characters,
 //! counted with their number, that the parsed text has too; both sides after NFKC, with Markdown
-//! marks, comments and LaTeX removed. Pooled per format; `drawingml*` and `right_to_left_02*`
+//! marks (also the numbers of lists), comments and LaTeX removed. A word is a run of letters or a
+//! run of digits, so that `H₂O` and `H 2 O` are the same three. Pooled per format; `drawingml*` and `right_to_left_02*`
 //! stand apart. Prints a table, then one JSON line a file when `--files` is given.
 
 use std::collections::{BTreeMap, HashMap};
@@ -187,6 +188,7 @@ fn plain(markdown: &str) -> String {
         .replace("&gt;", ">")
         .replace("&amp;", "&")
         .replace("<br>", " ");
+    let text: String = text.lines().map(without_list_mark).collect();
     // The target of a link: from `](` to its bracket.
     let text = without(&text, "](", ")");
     text.chars()
@@ -198,6 +200,16 @@ fn plain(markdown: &str) -> String {
             }
         })
         .collect()
+}
+
+/// The line without the number by which Markdown makes it an item of a list.
+fn without_list_mark(line: &str) -> String {
+    let item = line.trim_start();
+    let digits = item.bytes().take_while(u8::is_ascii_digit).count();
+    match item[digits..].strip_prefix(". ") {
+        Some(text) if 0 < digits => format!("{text}\n"),
+        _ => format!("{line}\n"),
+    }
 }
 
 fn without(text: &str, open: &str, close: &str) -> String {
@@ -231,12 +243,20 @@ fn without_line_bound(text: &str, mark: char) -> String {
     out
 }
 
-/// Runs of letters and digits.
+/// Runs of letters, and runs of digits.
 fn words(text: &str) -> Vec<String> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let mut words: Vec<String> = Vec::new();
+    let mut kind = None;
+    for letter in text.chars() {
+        let is = letter.is_alphanumeric().then(|| letter.is_numeric());
+        match words.last_mut() {
+            Some(word) if is.is_some() && is == kind => word.push(letter),
+            _ if is.is_some() => words.push(letter.to_string()),
+            _ => {}
+        }
+        kind = is;
+    }
+    words
 }
 
 /// Characters, white space aside.

@@ -15,6 +15,7 @@ mod epub;
 mod error;
 mod html;
 mod limits;
+pub mod links;
 mod markdown;
 mod odf;
 mod omml;
@@ -69,10 +70,12 @@ pub fn parse(
         Format::Epub => epub::parse(bytes, limits),
         Format::Rtf => rtf::parse(bytes),
     }));
-    parsed.unwrap_or_else(|_| {
+    let mut parsed = parsed.unwrap_or_else(|_| {
         Err(DocumentError::Broken(format!(
             "`{filename}` is not a well formed {}",
             format.name()
         )))
-    })
+    })?;
+    parsed.media_type = Some(format.media_type().to_owned());
+    Ok(parsed)
 }

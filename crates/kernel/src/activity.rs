@@ -7,13 +7,39 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use model::{AuditId, CredentialId, KbId, RecordTime, TenantId};
+use model::{AuditId, CredentialId, KbId, RecordTime, TenantId, UserId};
 use store::audit::{self, Entry};
 use store::{StoreError, credentials, tenants};
 use tokio::sync::Notify;
 
 use crate::principal::{Caller, Principal};
 use crate::{Core, Result, Spec};
+
+/// Whom a row names: the caller, or the person that an operation open to all found out.
+#[derive(Debug, Clone)]
+pub(crate) struct Who {
+    pub(crate) tenant: TenantId,
+    pub(crate) user: UserId,
+    pub(crate) label: String,
+    /// The credential and its name; none for the owner of the data folder, or before there is one.
+    pub(crate) credential: Option<CredentialId>,
+    pub(crate) credential_name: Option<String>,
+    pub(crate) client: Option<String>,
+}
+
+impl From<&Principal> for Who {
+    fn from(principal: &Principal) -> Self {
+        let credential = &principal.credential;
+        Self {
+            tenant: principal.tenant,
+            user: principal.user,
+            label: principal.label.clone(),
+            credential: (!credential.id.uuid().is_nil()).then_some(credential.id),
+            credential_name: Some(credential.name.clone()),
+            client: principal.client.clone(),
+        }
+    }
+}
 
 /// Rows on their way to the log.
 pub struct Activity {
@@ -128,20 +154,19 @@ pub(crate) fn row(
     core: &Core,
     spec: &Spec,
     caller: &Caller,
-    principal: &Principal,
+    who: &Who,
     about: &About,
     verdict: &str,
 ) -> Entry {
-    let is_local = principal.credential.id.uuid().is_nil();
     Entry {
         id: AuditId::new(core.ids.next()),
         at: core.clock.now(),
         base: about.base,
-        user: Some(principal.user),
-        user_label: principal.label.clone(),
-        credential: (!is_local).then_some(principal.credential.id),
-        credential_name: Some(principal.credential.name.clone()),
-        client: principal.client.clone(),
+        user: Some(who.user),
+        user_label: who.label.clone(),
+        credential: who.credential,
+        credential_name: who.credential_name.clone(),
+        client: who.client.clone(),
         actor: None,
         door: caller.door.name().to_owned(),
         operation: spec.name.to_owned(),

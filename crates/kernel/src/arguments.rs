@@ -25,6 +25,8 @@ pub enum Shape {
     List,
     /// A structure.
     Object,
+    /// Whatever JSON has.
+    Any,
 }
 
 impl Shape {
@@ -36,6 +38,7 @@ impl Shape {
             Shape::Boolean => "`true` or `false`",
             Shape::List => "a list",
             Shape::Object => "an object",
+            Shape::Any => "a value",
         }
     }
 }
@@ -102,8 +105,15 @@ fn shape_of(property: &Value) -> Shape {
         Some("boolean") => Shape::Boolean,
         Some("array") => Shape::List,
         Some("object") => Shape::Object,
+        None if is_open(property) => Shape::Any,
         _ => Shape::Text,
     }
+}
+
+/// Whether a schema says nothing of what a value is.
+fn is_open(property: &Value) -> bool {
+    let says = ["enum", "oneOf", "anyOf", "const", "$ref", "format"];
+    !says.iter().any(|word| property.get(word).is_some())
 }
 
 fn choices_of(property: &Value) -> Vec<String> {
@@ -243,87 +253,117 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The value in the shape of the argument; `None` if it counts as absent.
 fn fit(argument: &Argument, value: Value) -> Result<Option<Value>> {
-    let fitted = match (argument.shape, value) {
-        (_, Value::Null) => return Ok(None),
-        (Shape::Text, Value::String(text)) if text.trim().is_empty() => {
+    if is_absent(argument, &value)? {
+        return Ok(None);
+    }
+    let value = shaped(argument.shape, value);
+    if !is_of_shape(argument.shape, &value) {
+        let shape = argument.shape.words();
+        let fault = format!("must be {shape}, not `{}`", shown(argument, &value));
+        return Err(refusal(&argument.name, &fault));
+    }
+    match argument.shape {
+        Shape::Integer => within(argument, value).map(Some),
+        Shape::Text if !argument.choices.is_empty() => one_of(argument, &value).map(Some),
+        _ => Ok(Some(value)),
+    }
+}
+
+/// What counts as not given: null, and `""` where the argument is optional.
+fn is_absent(argument: &Argument, value: &Value) -> Result<bool> {
+    match value {
+        Value::Null => Ok(true),
+        Value::String(text) if argument.shape == Shape::Text && text.trim().is_empty() => {
             if argument.required {
                 return Err(refusal(&argument.name, "must not be blank"));
             }
-            return Ok(None);
+            Ok(true)
         }
-        (_, Value::String(text)) if text.is_empty() && !argument.required => return Ok(None),
-        (Shape::Text, Value::String(text)) => {
-            let choice = |known: &String| known.eq_ignore_ascii_case(text.trim());
-            match argument.choices.iter().find(|known| choice(known)) {
-                Some(known) => Value::String(known.clone()),
-                None if argument.choices.is_empty() => Value::String(text),
-                None => {
-                    let known = argument.choices.join("`, `");
-                    let shown: String = text.chars().take(80).collect();
-                    let fault = format!("must be one of `{known}`, not `{shown}`");
-                    return Err(refusal(&argument.name, &fault));
-                }
-            }
+        Value::String(text) => Ok(text.is_empty() && !argument.required),
+        _ => Ok(false),
+    }
+}
+
+/// The value as its shape writes it, where that can be told; else as it is.
+fn shaped(shape: Shape, value: Value) -> Value {
+    match (shape, value) {
+        (Shape::Integer | Shape::Number | Shape::Boolean, Value::String(text)) => {
+            from_word(shape, text.trim()).unwrap_or(Value::String(text))
         }
-        (Shape::Integer, Value::String(text)) => text
-            .trim()
-            .parse::<i64>()
-            .map(Value::from)
-            .unwrap_or(Value::String(text)),
+        // 5.0 is what some clients make of 5.
         (Shape::Integer, Value::Number(number)) => match number.as_f64() {
-            // 5.0 is what some clients make of 5.
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
                 Value::from(float as i64)
             }
             _ => Value::Number(number),
         },
-        (Shape::Number, Value::String(text)) => match text.trim().parse::<f64>() {
-            Ok(number) => Value::from(number),
-            Err(_) => Value::String(text),
-        },
-        (Shape::Boolean, Value::String(text)) => match text.trim() {
-            "true" | "1" => Value::Bool(true),
-            "false" | "0" => Value::Bool(false),
-            _ => Value::String(text),
-        },
         (Shape::List, Value::String(text)) => list_from_text(&text),
         (Shape::List, one @ (Value::Number(_) | Value::Bool(_))) => Value::Array(vec![one]),
         (_, value) => value,
-    };
-    let fits = match argument.shape {
-        Shape::Text => fitted.is_string(),
-        Shape::Integer => fitted.is_i64() || fitted.is_u64(),
-        Shape::Number => fitted.is_number(),
-        Shape::Boolean => fitted.is_boolean(),
-        Shape::List => fitted.is_array(),
-        Shape::Object => fitted.is_object(),
-    };
-    let shown: String = if argument.secret {
-        "…".to_owned()
-    } else {
-        fitted.to_string().chars().take(80).collect()
-    };
+    }
+}
+
+/// The number or truth that a word writes.
+fn from_word(shape: Shape, word: &str) -> Option<Value> {
+    match (shape, word) {
+        (Shape::Integer, _) => word.parse::<i64>().ok().map(Value::from),
+        (Shape::Number, _) => word.parse::<f64>().ok().map(Value::from),
+        (Shape::Boolean, "true" | "1") => Some(Value::Bool(true)),
+        (Shape::Boolean, "false" | "0") => Some(Value::Bool(false)),
+        _ => None,
+    }
+}
+
+fn is_of_shape(shape: Shape, value: &Value) -> bool {
+    match shape {
+        Shape::Text => value.is_string(),
+        Shape::Integer => value.is_i64() || value.is_u64(),
+        Shape::Number => value.is_number(),
+        Shape::Boolean => value.is_boolean(),
+        Shape::List => value.is_array(),
+        Shape::Object => value.is_object(),
+        Shape::Any => true,
+    }
+}
+
+/// The value in a refusal, unless it is a secret.
+fn shown(argument: &Argument, value: &Value) -> String {
+    if argument.secret {
+        return "…".to_owned();
+    }
+    value.to_string().chars().take(80).collect()
+}
+
+/// The whole number, if it is within the argument's bounds.
+fn within(argument: &Argument, number: Value) -> Result<Value> {
     let (least, greatest) = argument.bounds;
-    let is_number = argument.shape == Shape::Integer && fits;
-    let within = fitted
+    if number
         .as_i64()
-        .is_some_and(|number| (least..=greatest).contains(&number));
-    if is_number && !within {
-        let fault = match (least, greatest) {
-            (i64::MIN, _) => format!("must be at most {greatest}, not {shown}"),
-            (_, i64::MAX) if fitted.is_i64() => format!("must be {least} or more, not {shown}"),
-            (_, i64::MAX) => format!("must be below 2^63, not {shown}"),
-            _ => format!("must be from {least} to {greatest}, not {shown}"),
-        };
-        return Err(refusal(&argument.name, &fault));
+        .is_some_and(|number| (least..=greatest).contains(&number))
+    {
+        return Ok(number);
     }
-    if fits {
-        return Ok(Some(fitted));
+    let shown = shown(argument, &number);
+    let fault = match (least, greatest) {
+        (i64::MIN, _) => format!("must be at most {greatest}, not {shown}"),
+        (_, i64::MAX) if number.is_i64() => format!("must be {least} or more, not {shown}"),
+        (_, i64::MAX) => format!("must be below 2^63, not {shown}"),
+        _ => format!("must be from {least} to {greatest}, not {shown}"),
+    };
+    Err(refusal(&argument.name, &fault))
+}
+
+/// The choice that the text names, in any case.
+fn one_of(argument: &Argument, text: &Value) -> Result<Value> {
+    let text = text.as_str().unwrap_or_default();
+    let is_meant = |known: &&String| known.eq_ignore_ascii_case(text.trim());
+    if let Some(known) = argument.choices.iter().find(is_meant) {
+        return Ok(Value::String(known.clone()));
     }
-    Err(refusal(
-        &argument.name,
-        &format!("must be {}, not `{shown}`", argument.shape.words()),
-    ))
+    let known = argument.choices.join("`, `");
+    let shown: String = text.chars().take(80).collect();
+    let fault = format!("must be one of `{known}`, not `{shown}`");
+    Err(refusal(&argument.name, &fault))
 }
 
 /// `["a","b"]` written as text, or words with commas between.

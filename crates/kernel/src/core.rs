@@ -7,7 +7,7 @@ use std::sync::Arc;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use model::CredentialId;
-use providers::{Embedder, ParserPool};
+use providers::{Embedder, Fetcher, ParserPool};
 use store::Db;
 use store::blobs::Blobs;
 use store::index::Indexes;
@@ -25,10 +25,14 @@ pub struct Core {
     pub blobs: Blobs,
     /// The search caches.
     pub indexes: Indexes,
+    /// The names of things, per base.
+    pub names: store::names::Names,
     /// The embedding model, if one is installed; replaced when one is.
     pub embedder: RwLock<Option<Arc<Embedder>>>,
     /// The processes that read documents.
     pub parser: ParserPool,
+    /// The guarded way out to pages of the web.
+    pub fetcher: Fetcher,
     /// Folder of the installed embedding model.
     pub models: PathBuf,
     /// The house's own manual.
@@ -81,6 +85,8 @@ pub struct Parts {
     pub embedder: Option<Embedder>,
     /// The processes that read documents.
     pub parser: ParserPool,
+    /// The guarded way out to pages of the web.
+    pub fetcher: Fetcher,
     /// Folder of the installed embedding model.
     pub models: PathBuf,
     /// The house's own manual.
@@ -102,6 +108,7 @@ impl Core {
             indexes,
             embedder,
             parser,
+            fetcher,
             models,
             manual,
             clock,
@@ -120,7 +127,9 @@ impl Core {
             db,
             blobs,
             indexes,
+            names: store::names::Names::default(),
             parser,
+            fetcher,
             models,
             manual,
             clock,
@@ -134,21 +143,16 @@ impl Core {
         self.embedder.read().await.clone()
     }
 
-    /// Takes `cost` from the credential's budget, or says for how many seconds it is spent.
-    pub(crate) fn charge(&self, credential: CredentialId, cost: u32) -> Result<(), u32> {
-        let (Some(budget), Some(cost)) = (&self.budget, NonZeroU32::new(cost)) else {
+    /// Takes a call from the credential's budget, or says for how many seconds it is spent.
+    pub(crate) fn charge(&self, credential: CredentialId) -> Result<(), u32> {
+        let Some(budget) = &self.budget else {
             return Ok(());
         };
-        match budget.check_key_n(&credential, cost) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(spent)) => {
-                let wait = spent
-                    .wait_time_from(DefaultClock::default().now())
-                    .as_secs();
-                Err(u32::try_from(wait).unwrap_or(u32::MAX).saturating_add(1))
-            }
-            // The call costs more than a whole minute's budget.
-            Err(_) => Err(60),
-        }
+        budget.check_key(&credential).map_err(|spent| {
+            let wait = spent.wait_time_from(DefaultClock::default().now());
+            u32::try_from(wait.as_secs())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1)
+        })
     }
 }

@@ -1,18 +1,20 @@
 //! What an operation may ask for while it runs.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use model::{RecordTime, Result, TenantId};
+use model::{RecordTime, Result, TenantId, UserId};
 use store::Tx;
+use store::audit::Entry;
 use store::blobs::Staged;
 
-use crate::activity::{self, About};
+use crate::activity::{self, About, Who};
+use crate::key::KeyInUse;
 use crate::operation::{Answer, Reply};
 use crate::principal::Caller;
 use crate::spec::Spec;
-use crate::{Account, Base, Core, Error, Principal, Target, Tenant};
+use crate::{Account, Base, Core, Error, Principal, Public, Target, Tenant};
 
 /// A file that came with the call, hashed and waiting in the blob store's staging.
 #[derive(Debug)]
@@ -28,19 +30,80 @@ pub struct CallState {
     pub(crate) core: Arc<Core>,
     pub(crate) spec: Spec,
     pub(crate) caller: Caller,
-    pub(crate) about: Mutex<About>,
-    pub(crate) upload: Mutex<Option<Upload>>,
-    pub(crate) key: Option<crate::gate::KeyInUse>,
-    /// Whether the activity row is already in a committed transaction.
-    pub(crate) recorded: AtomicBool,
+    pub(crate) key: Option<KeyInUse>,
+    who: Mutex<Option<Who>>,
+    about: Mutex<About>,
+    upload: Mutex<Option<Upload>>,
+    progress: AtomicU8,
 }
 
+/// Nothing of the call can have lasted yet.
+const BEFORE: u8 = 0;
+/// A commit is under way, and its activity row with it.
+const COMMITTING: u8 = 1;
+/// The activity row is written, or will be.
+const RECORDED: u8 = 2;
+
+/// Verdict of a call whose caller went away before its end.
+const CUT_OFF: &str = "cut_off";
+
 impl CallState {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        spec: Spec,
+        caller: Caller,
+        about: About,
+        upload: Option<Upload>,
+    ) -> Self {
+        Self {
+            who: Mutex::new(caller.principal.as_ref().map(Who::from)),
+            about: Mutex::new(about),
+            upload: Mutex::new(upload),
+            key: None,
+            progress: AtomicU8::new(BEFORE),
+            core,
+            spec,
+            caller,
+        }
+    }
+
     /// SHA-256 of the file that came with the call.
     pub(crate) fn upload_hash(&self) -> Option<[u8; 32]> {
-        let upload = self.upload.lock().expect("no holder of this lock panics");
-        upload.as_ref().map(|upload| upload.staged.hash)
+        lock(&self.upload).as_ref().map(|upload| upload.staged.hash)
     }
+
+    /// Whether a commit has begun.
+    pub(crate) fn may_have_happened(&self) -> bool {
+        self.progress.load(Ordering::Acquire) != BEFORE
+    }
+
+    /// Adds the call's row to the activity, unless a transaction has it.
+    pub(crate) fn record(&self, verdict: &str) {
+        if self.progress.swap(RECORDED, Ordering::AcqRel) == BEFORE
+            && let Some((tenant, row)) = self.row(verdict)
+        {
+            self.core.activity.push(tenant, row);
+        }
+    }
+
+    /// The call's row; none for a call of nobody known.
+    fn row(&self, verdict: &str) -> Option<(TenantId, Entry)> {
+        let who = lock(&self.who).clone()?;
+        let about = lock(&self.about).clone();
+        let row = activity::row(&self.core, &self.spec, &self.caller, &who, &about, verdict);
+        Some((who.tenant, row))
+    }
+}
+
+impl Drop for CallState {
+    /// A call that is dropped on its way has its row too. Its key comes free when its lease ends.
+    fn drop(&mut self) {
+        self.record(CUT_OFF);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of this lock panics")
 }
 
 /// The context of a call about a target.
@@ -83,24 +146,14 @@ impl<'a, T: Target> Cx<'a, T> {
     /// # Errors
     /// `invalid_argument` if none did.
     pub fn upload(&self) -> Result<Upload> {
-        let mut upload = self
-            .state
-            .upload
-            .lock()
-            .expect("no holder of this lock panics");
-        upload.take().ok_or_else(|| {
+        lock(&self.state.upload).take().ok_or_else(|| {
             Error::invalid("the call carries no file; send it as the body or as the part `file`")
         })
     }
 
     /// Says which thing the call is about, for the activity log.
     pub fn about(&self, kind: &str, id: impl ToString) {
-        let mut about = self
-            .state
-            .about
-            .lock()
-            .expect("no holder of this lock panics");
-        about.thing = Some((kind.to_owned(), id.to_string()));
+        lock(&self.state.about).thing = Some((kind.to_owned(), id.to_string()));
     }
 
     /// Opens a transaction that can be committed, in the directory or in a tenant.
@@ -114,6 +167,21 @@ impl<'a, T: Target> Cx<'a, T> {
     /// A writing transaction of one organisation; for operations open to all, that find it out.
     pub async fn write_tenant(&self, tenant: TenantId) -> Result<WriteTx<'a>> {
         Ok(self.write_tx(self.state.core.db.write(tenant).await?))
+    }
+}
+
+impl Cx<'_, Public> {
+    /// Says whom a call that anybody may make has turned out to be about: from then on it has a
+    /// row in the activity of their organisation, whatever it comes to.
+    pub fn recognise(&self, tenant: TenantId, user: UserId, label: &str) {
+        lock(&self.state.who).get_or_insert_with(|| Who {
+            tenant,
+            user,
+            label: label.to_owned(),
+            credential: None,
+            credential_name: None,
+            client: self.state.caller.client.clone(),
+        });
     }
 }
 
@@ -173,26 +241,18 @@ impl WriteTx<'_> {
     pub async fn commit<R: Reply>(mut self, reply: R) -> Result<R> {
         let state = self.state;
         if let Some(key) = &state.key {
-            key.finish(&mut self.tx, &Answer::of(&reply)?).await?;
+            let thing = lock(&state.about).thing.clone().map(|(_, id)| id);
+            key.finish(&mut self.tx, &Answer::of(&reply)?, thing.as_deref())
+                .await?;
         }
-        if let Some(principal) = &state.caller.principal {
-            let about = state
-                .about
-                .lock()
-                .expect("no holder of this lock panics")
-                .clone();
-            let row = activity::row(
-                &state.core,
-                &state.spec,
-                &state.caller,
-                principal,
-                &about,
-                "ok",
-            );
+        if let Some((_, row)) = state.row("ok") {
             store::audit::insert(&mut self.tx, &row).await?;
         }
-        self.tx.commit().await?;
-        state.recorded.store(true, Ordering::Release);
+        state.progress.store(COMMITTING, Ordering::Release);
+        let committed = self.tx.commit().await;
+        let then = if committed.is_ok() { RECORDED } else { BEFORE };
+        state.progress.store(then, Ordering::Release);
+        committed?;
         state.core.job_bell.notify_one();
         Ok(reply)
     }

@@ -1,27 +1,25 @@
-//! The one way in. Two calls, nine steps.
+//! The one way in. Two calls, eight steps.
 //!
 //! [`admit`]: 1 the credential may use this door; 2 the target is opened, and what the caller may
 //! not know of is not found; 3 scope and role cover the operation; 4 the budget pays for it.
 //! An upload is taken in only after that. [`run`]: 5 read the arguments; 6 replay a known
-//! idempotency key; 7 run under the deadline; 8 cap the answer; 9 write the activity row.
+//! idempotency key; 7 run under the deadline; 8 write the activity row. (A door that caps its
+//! answers does so itself: what was done cannot be refused any more.)
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
 
-use model::{Code, KbId, Result, Role, TenantId};
+use model::{Code, KbId, Result, Role};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use store::Tx;
-use store::idempotency::{self, Claim, Record};
 use tracing::Instrument;
-use uuid::Uuid;
 
-use crate::activity::{self, About};
+use crate::activity::{self, About, Who};
 use crate::cx::{CallState, Upload};
-use crate::operation::Answer;
+use crate::key;
+use crate::operation::{Answer, Running};
 use crate::principal::{Caller, Credential, CredentialKind, Principal};
 use crate::target::Opened;
-use crate::{Bases, Core, Door, Error, Registered, Spec, TargetKind};
+use crate::{Bases, Core, Door, Error, Registered, TargetKind};
 
 /// A call that passed the first four steps.
 pub struct Admitted<'a> {
@@ -32,6 +30,28 @@ pub struct Admitted<'a> {
     about: About,
 }
 
+impl Admitted<'_> {
+    /// Notes that the call came to nothing before it could be run: its file did not arrive.
+    pub fn broken_off(&self, error: &Error) {
+        let verdict = error.code.name();
+        note(
+            &self.core,
+            self.registered,
+            &self.caller,
+            &self.about,
+            verdict,
+        );
+    }
+}
+
+/// Adds the row of a call that was not run.
+fn note(core: &Core, registered: &Registered, caller: &Caller, about: &About, verdict: &str) {
+    if let Some(who) = caller.principal.as_ref().map(Who::from) {
+        let row = activity::row(core, &registered.entry.spec, caller, &who, about, verdict);
+        core.activity.push(who.tenant, row);
+    }
+}
+
 /// What a call carries besides its arguments.
 #[derive(Debug, Default)]
 pub struct Carried {
@@ -39,8 +59,6 @@ pub struct Carried {
     pub upload: Option<Upload>,
     /// The `Idempotency-Key`.
     pub key: Option<String>,
-    /// Largest answer that the door carries, in bytes of JSON.
-    pub answer_bytes_max: Option<usize>,
 }
 
 /// The sentence for a call without a valid credential.
@@ -72,13 +90,7 @@ pub async fn admit<'a>(
             about,
         }),
         Err(error) => {
-            record(
-                core,
-                &registered.entry.spec,
-                &caller,
-                &about,
-                error.code.name(),
-            );
+            note(core, registered, &caller, &about, error.code.name());
             Err(error)
         }
     }
@@ -96,10 +108,15 @@ async fn decide(
     if let Some(principal) = principal {
         may_use_door(&principal.credential, caller.door)?;
     }
+    // What was asked for, whether it is there or not; its own base learns of it only if it is.
+    about.thing = kb.map(|kb| ("base".to_owned(), kb.to_string()));
     let opened = crate::target::open(core, registered.entry.target, principal, kb).await?;
     let role = match &opened {
         Opened::Base(base) => {
-            about.base = Some(base.id());
+            *about = About {
+                base: Some(base.id()),
+                thing: None,
+            };
             Some(base.role())
         }
         _ => None,
@@ -108,11 +125,10 @@ async fn decide(
         return Ok(opened);
     };
     covers(registered, principal, role)?;
-    core.charge(principal.credential.id, registered.entry.spec.cost)
-        .map_err(|wait| {
-            let sentence = format!("this token has spent its calls; try again in {wait} s");
-            Error::new(Code::RateLimited, sentence).retry_after(wait)
-        })?;
+    core.charge(principal.credential.id).map_err(|wait| {
+        let sentence = format!("this token has spent its calls; try again in {wait} s");
+        Error::new(Code::RateLimited, sentence).retry_after(wait)
+    })?;
     Ok(opened)
 }
 
@@ -166,7 +182,7 @@ pub fn covers(registered: &Registered, principal: &Principal, role: Option<Role>
     }
 }
 
-/// Steps 5 to 9: does it.
+/// Steps 5 to 8: does it.
 ///
 /// # Errors
 /// Whatever the operation refuses with; also `deadline_exceeded` and the refusals of a key.
@@ -182,216 +198,57 @@ pub async fn run(
         opened,
         about,
     } = admitted;
-    let spec = registered.entry.spec;
     let span = tracing::info_span!(
         "call",
-        operation = spec.name,
+        operation = registered.entry.spec.name,
         door = caller.door.name(),
         request = %caller.request,
     );
-    let mut state = CallState {
-        about: Mutex::new(about),
-        upload: Mutex::new(carried.upload),
-        key: None,
-        recorded: AtomicBool::new(false),
-        core,
-        spec,
-        caller,
-    };
-    let answer = async {
-        let arguments = registered.table.normalise(arguments)?;
-        if let Some(key) = carried.key {
-            match claim(&state, &opened, key, &arguments).await? {
-                Ok(in_use) => state.key = Some(in_use),
-                Err(replay) => return Ok(replay),
-            }
-        }
-        let running = (registered.entry.call)(opened, &state, arguments);
-        let answer = tokio::time::timeout(spec.deadline, running)
-            .await
-            .unwrap_or_else(|_| {
-                let sentence = format!(
-                    "`{}` took longer than {} s",
-                    spec.name,
-                    spec.deadline.as_secs()
-                );
-                Err(Error::new(Code::DeadlineExceeded, sentence).retry_after(1))
-            });
-        if let (Err(_), Some(key)) = (&answer, &state.key) {
-            key.release(&state.core).await;
-        }
-        cap(answer?, carried.answer_bytes_max)
-    }
-    .instrument(span)
-    .await;
-    if !state.recorded.load(Ordering::Acquire) {
-        let verdict = answer
+    let mut state = CallState::new(core, registered.entry.spec, caller, about, carried.upload);
+    let answer = answer(&mut state, registered, opened, arguments, carried.key)
+        .instrument(span)
+        .await;
+    state.record(
+        answer
             .as_ref()
-            .map_or_else(|error| error.code.name(), |_| "ok");
-        let about = state.about.lock().expect("no holder of this lock panics");
-        record(&state.core, &spec, &state.caller, &about, verdict);
+            .map_or_else(|error| error.code.name(), |_| "ok"),
+    );
+    answer
+}
+
+/// Steps 5 to 7.
+async fn answer(
+    state: &mut CallState,
+    registered: &Registered,
+    opened: Opened,
+    arguments: Map<String, Value>,
+    key: Option<String>,
+) -> Result<Answer> {
+    let arguments = registered.table.normalise(arguments)?;
+    if let Some(key) = key {
+        match key::claim(state, &opened, key, &arguments).await? {
+            Ok(in_use) => state.key = Some(in_use),
+            Err(replay) => return Ok(replay),
+        }
+    }
+    let running = (registered.entry.call)(opened, state, arguments);
+    let answer = within(state.spec.deadline, running, state).await;
+    if let (Err(_), Some(key)) = (&answer, &state.key) {
+        key.release(&state.core).await;
     }
     answer
 }
 
-fn cap(answer: Answer, bytes_max: Option<usize>) -> Result<Answer> {
-    match bytes_max {
-        Some(max) if answer.json.to_string().len() > max => Err(Error::new(
-            Code::TooLarge,
-            format!("the answer is larger than {max} bytes; ask for fewer rows"),
-        )),
-        _ => Ok(answer),
-    }
-}
-
-fn record(core: &Core, spec: &Spec, caller: &Caller, about: &About, verdict: &str) {
-    if let Some(principal) = &caller.principal {
-        let row = activity::row(core, spec, caller, principal, about, verdict);
-        core.activity.push(principal.tenant, row);
-    }
-}
-
-/// An idempotency key that this call holds.
-pub(crate) struct KeyInUse {
-    tenant: TenantId,
-    principal: Uuid,
-    operation: &'static str,
-    base: Option<KbId>,
-    key: String,
-}
-
-/// How long a key is remembered.
-const KEY_HELD_SECONDS: i64 = 24 * 60 * 60;
-/// How long a call holds a key beyond its own deadline, after which it cannot be running any more.
-const KEY_LEASE_SECONDS: i64 = 60;
-/// Longest key, in bytes.
-const KEY_BYTES_MAX: usize = 255;
-
-impl KeyInUse {
-    fn row(&self) -> idempotency::Key<'_> {
-        idempotency::Key {
-            principal: self.principal,
-            operation: self.operation,
-            base: self.base,
-            key: &self.key,
+/// Runs until the deadline, but a commit that has begun to its end: it cannot be called back, so
+/// its outcome is what is told and what is written down.
+async fn within(deadline: Duration, mut running: Running<'_>, state: &CallState) -> Result<Answer> {
+    match tokio::time::timeout(deadline, &mut running).await {
+        Ok(answer) => answer,
+        Err(_) if state.may_have_happened() => running.await,
+        Err(_) => {
+            let (name, seconds) = (state.spec.name, deadline.as_secs());
+            let sentence = format!("`{name}` took longer than {seconds} s");
+            Err(Error::new(Code::DeadlineExceeded, sentence).retry_after(1))
         }
     }
-
-    /// Stores the outcome in the transaction of the call.
-    pub(crate) async fn finish(&self, tx: &mut Tx, answer: &Answer) -> Result<()> {
-        let outcome = json!({ "status": answer.status, "body": answer.json, "text": answer.text });
-        let is_ours = idempotency::finish(tx, &self.row(), &outcome.to_string()).await?;
-        if is_ours {
-            Ok(())
-        } else {
-            Err(still_running())
-        }
-    }
-
-    /// Gives the key back after a call that did nothing.
-    async fn release(&self, core: &Core) {
-        let released = async {
-            let mut tx = core.db.write(self.tenant).await?;
-            idempotency::release(&mut tx, &self.row()).await?;
-            tx.commit().await
-        };
-        if let Err(error) = released.await {
-            tracing::warn!(%error, "an idempotency key stays held until its lease ends");
-        }
-    }
-}
-
-fn still_running() -> Error {
-    let sentence = "the first call with this `Idempotency-Key` is still running; try again shortly";
-    Error::new(Code::StillRunning, sentence).retry_after(1)
-}
-
-/// Takes the key for this call, or finds the answer that was given to it before.
-async fn claim(
-    state: &CallState,
-    opened: &Opened,
-    key: String,
-    arguments: &Map<String, Value>,
-) -> Result<Result<KeyInUse, Answer>> {
-    let spec = &state.spec;
-    if !spec.idempotent_by_key {
-        let sentence = format!("`{}` takes no `Idempotency-Key`", spec.name);
-        return Err(Error::invalid(sentence));
-    }
-    if key.is_empty() || key.len() > KEY_BYTES_MAX {
-        let sentence = format!(
-            "`Idempotency-Key` must have 1 to {KEY_BYTES_MAX} characters, not {}",
-            key.len()
-        );
-        return Err(Error::invalid(sentence));
-    }
-    let Some(principal) = &state.caller.principal else {
-        return Err(unauthenticated());
-    };
-    let in_use = KeyInUse {
-        tenant: principal.tenant,
-        principal: principal.user.uuid(),
-        operation: spec.name,
-        base: match opened {
-            Opened::Base(base) => Some(base.id()),
-            _ => None,
-        },
-        key,
-    };
-    let args_hash = hash_of(
-        arguments,
-        state.upload_hash().as_ref().map(|hash| &hash[..]),
-    );
-    let now = state.core.clock.now();
-    let deadline = i64::try_from(spec.deadline.as_secs()).unwrap_or(i64::MAX);
-    let lease_until = now.plus_seconds(deadline.saturating_add(KEY_LEASE_SECONDS));
-    let mut tx = state.core.db.write(principal.tenant).await?;
-    idempotency::prune(&mut tx, now.plus_seconds(-KEY_HELD_SECONDS)).await?;
-    let row = in_use.row();
-    let claimed = match idempotency::claim(&mut tx, &row, &args_hash, now, lease_until).await? {
-        Claim::Ours => Ok(Ok(())),
-        Claim::Theirs(record) if record.args_hash != args_hash => Err(Error::new(
-            Code::KeyReused,
-            "this `Idempotency-Key` was used with other arguments; take a new key for a new call",
-        )),
-        Claim::Theirs(Record {
-            outcome: Some(outcome),
-            ..
-        }) => Ok(Err(replay(&outcome)?)),
-        Claim::Theirs(_) => {
-            let ours = idempotency::take_over(&mut tx, &row, &args_hash, now, lease_until).await?;
-            if ours {
-                Ok(Ok(()))
-            } else {
-                Err(still_running())
-            }
-        }
-    }?;
-    tx.commit().await?;
-    Ok(claimed.map(|()| in_use))
-}
-
-fn replay(outcome: &str) -> Result<Answer> {
-    let outcome: Value = serde_json::from_str(outcome).map_err(Error::internal)?;
-    Ok(Answer {
-        json: outcome["body"].clone(),
-        text: outcome["text"].as_str().unwrap_or_default().to_owned(),
-        status: outcome["status"]
-            .as_u64()
-            .and_then(|status| u16::try_from(status).ok())
-            .unwrap_or(200),
-        replayed: true,
-    })
-}
-
-/// SHA-256 over the arguments with their names in order, and the upload's own hash.
-fn hash_of(arguments: &Map<String, Value>, upload: Option<&[u8]>) -> [u8; 32] {
-    let mut names: Vec<_> = arguments.iter().collect();
-    names.sort_by_key(|(name, _)| *name);
-    let mut hash = Sha256::new();
-    for (name, value) in names {
-        hash.update(json!([name, value]).to_string());
-    }
-    hash.update(upload.unwrap_or_default());
-    hash.finalize().into()
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use model::{JobId, KbId, TenantId};
+use model::{JobId, KbId, RecordTime, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{Tx, jobs};
@@ -104,6 +104,17 @@ impl JobEntry {
 
 /// Adds a job in the transaction that makes it needed.
 pub async fn enqueue<J: Job>(core: &Core, tx: &mut Tx, base: Option<KbId>, job: &J) -> Result<()> {
+    enqueue_at(core, tx, base, job, core.clock.now()).await
+}
+
+/// The same, for a job that is not to begin before `run_at`.
+pub async fn enqueue_at<J: Job>(
+    core: &Core,
+    tx: &mut Tx,
+    base: Option<KbId>,
+    job: &J,
+    run_at: RecordTime,
+) -> Result<()> {
     let payload = serde_json::to_string(job).map_err(Error::internal)?;
     let now = core.clock.now();
     let new = jobs::NewJob {
@@ -113,7 +124,7 @@ pub async fn enqueue<J: Job>(core: &Core, tx: &mut Tx, base: Option<KbId>, job: 
         kind: J::KIND,
         key: &job.key(),
         payload: &payload,
-        run_at: now,
+        run_at,
         created_at: now,
     };
     jobs::enqueue(tx, &new).await?;

@@ -1,13 +1,16 @@
 //! The contract of an operation, and the entry that forgets its types.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
+use bytes::Bytes;
 use model::Result;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc::Receiver;
 
 use crate::cx::{CallState, Cx};
 use crate::target::Opened;
@@ -29,6 +32,45 @@ pub trait Operation: DeserializeOwned + JsonSchema + Send + 'static {
     fn run(self, cx: &Cx<'_, Self::Target>) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
+/// An answer that comes part by part: a file, or lines that tell how far something is.
+#[derive(Debug)]
+pub struct Flow {
+    /// Name under which a browser keeps it, if it is a file.
+    pub filename: Option<String>,
+    /// The parts. One that fails ends it in a way that the receiver sees.
+    pub parts: Receiver<Result<Bytes>>,
+}
+
+/// What an operation answers whose answer comes part by part; see [`Spec::flows`].
+#[derive(Debug)]
+pub struct Flowing(pub Flow);
+
+impl Serialize for Flowing {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_unit()
+    }
+}
+
+impl JsonSchema for Flowing {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Flowing".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "contentEncoding": "binary" })
+    }
+}
+
+impl Reply for Flowing {
+    fn flow(self) -> Option<Flow> {
+        Some(self.0)
+    }
+}
+
 /// An answer: structure for programs, text for people and models, both from one value.
 pub trait Reply: Serialize + JsonSchema + Send + 'static {
     /// HTTP status of success.
@@ -38,10 +80,18 @@ pub trait Reply: Serialize + JsonSchema + Send + 'static {
     fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+
+    /// What follows instead of structure and text, for the few answers that come part by part.
+    fn flow(self) -> Option<Flow>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// An answer without its type.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Answer {
     /// The structure.
     pub json: Value,
@@ -51,6 +101,8 @@ pub struct Answer {
     pub status: u16,
     /// Whether it was given before, to the same idempotency key.
     pub replayed: bool,
+    /// What follows instead, part by part.
+    pub flow: Option<Flow>,
 }
 
 impl Answer {
@@ -61,11 +113,13 @@ impl Answer {
             text: reply.text(),
             status: R::STATUS,
             replayed: false,
+            flow: None,
         })
     }
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + Send + 'a>>;
+/// A call that is under way.
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + Send + 'a>>;
 
 /// An operation without its types: what the doors see.
 pub struct Entry {
@@ -103,5 +157,9 @@ async fn call<O: Operation>(
     let operation: O = arguments::into_operation(arguments)?;
     let cx = Cx::new(target, state);
     let output = operation.run(&cx).await?;
-    Answer::of(&output)
+    let answer = Answer::of(&output)?;
+    Ok(Answer {
+        flow: output.flow(),
+        ..answer
+    })
 }

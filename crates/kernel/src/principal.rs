@@ -95,6 +95,8 @@ impl Credential {
 pub struct Caller {
     /// Who asks; nobody on operations that are open to all.
     pub principal: Option<Principal>,
+    /// The program that asks, by its own account, where the principal does not say.
+    pub client: Option<String>,
     /// The door.
     pub door: crate::Door,
     /// Names the request in answers, logs and the activity.

@@ -104,8 +104,8 @@ pub struct Spec {
     pub idempotent_by_key: bool,
     /// Whether the request's body is a file.
     pub upload: bool,
-    /// What it takes from the plan's budget.
-    pub cost: u32,
+    /// Media type of an answer that comes part by part; none for one that comes at once.
+    pub flows: Option<&'static str>,
     /// How long it may take.
     pub deadline: Duration,
     /// Verb of the command line.
@@ -131,7 +131,7 @@ impl Spec {
             system_admin: false,
             idempotent_by_key: false,
             upload: false,
-            cost: 1,
+            flows: None,
             deadline: Duration::from_secs(30),
             cli: None,
         }
@@ -221,6 +221,15 @@ impl Spec {
         Self {
             upload: true,
             deadline: Duration::from_mins(10),
+            ..self
+        }
+    }
+
+    /// Answers part by part, in this media type. Its deadline is over the beginning only.
+    #[must_use]
+    pub const fn flows(self, media_type: &'static str) -> Self {
+        Self {
+            flows: Some(media_type),
             ..self
         }
     }

@@ -1,8 +1,8 @@
 //! What a call is about. Holding a target proves that the caller may reach it.
 
 use model::right::standing;
-use model::{KbId, Role, TenantId};
-use store::bases;
+use model::{KbId, Role, SourceId, TenantId};
+use store::{bases, sources};
 
 use crate::principal::Principal;
 use crate::{Core, Error, Result};
@@ -166,4 +166,18 @@ pub async fn open_base(core: &Core, principal: &Principal, kb: KbId) -> Result<B
         name: stand.base.name,
         role,
     })
+}
+
+/// The base that a source belongs to, for a door whose address names the source alone. Opening the
+/// base decides whether the caller may know of either.
+///
+/// # Errors
+/// When the store refuses; a source that is not there is none.
+pub async fn base_of_source(
+    core: &Core,
+    principal: &Principal,
+    source: SourceId,
+) -> Result<Option<KbId>> {
+    let mut tx = core.db.read(principal.tenant).await?;
+    Ok(sources::base_of(&mut tx, source).await?)
 }

@@ -6,13 +6,16 @@ mod embed_base;
 mod embed_document;
 mod erase_blobs;
 mod get_document;
+mod index_base;
 mod index_document;
 mod list_documents;
 mod list_versions;
 mod parse_document;
 mod purge_document;
+mod read_again;
 mod restore_document;
 mod show_document;
+mod update_document;
 
 use engine::library::ExternalKey;
 use kernel::{Base, Cx};
@@ -23,18 +26,23 @@ use store::documents::{Document, DocumentState};
 use store::{Tx, documents};
 
 pub use add_document::{AddDocument, AddedDocument};
+pub(crate) use add_document::{at_most, file_name, still_kept};
 pub use delete_document::{DeleteDocument, DeletedDocument};
 pub use embed_base::{EmbedBase, enqueue_missing_vectors};
 pub use embed_document::EmbedDocument;
 pub use erase_blobs::EraseBlobs;
 pub use get_document::{DocumentText, GetDocument, TextSection};
+pub use index_base::IndexBase;
 pub use index_document::IndexDocument;
 pub use list_documents::{Documents, ListDocuments};
+pub(crate) use list_versions::hex;
 pub use list_versions::{ListVersions, VersionInfo, Versions};
 pub use parse_document::ParseDocument;
 pub use purge_document::{PurgeDocument, PurgedDocument};
+pub use read_again::{ReadAgain, enqueue_readings, readings_changed, readings_left};
 pub use restore_document::RestoreDocument;
 pub use show_document::{ShowDocument, ShownDocument};
+pub use update_document::UpdateDocument;
 
 /// Where the latest version of a document stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -61,6 +61,8 @@ codes! {
     Forbidden             "forbidden"                403 -32003  false  3;
     /// It does not exist, or the caller may not know that it does.
     NotFound              "not_found"                404 -32004  false  4;
+    /// The body did not arrive, or too slowly.
+    TooSlow               "request_timeout"          408 -32005  true   75;
     /// The thing is in a state that rules the operation out.
     Conflict              "conflict"                 409 -32009  false  5;
     /// The same idempotency key is still being worked on.

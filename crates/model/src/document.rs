@@ -7,6 +7,9 @@ use crate::WorldTime;
 /// What a parser made of a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ParsedDocument {
+    /// The media type that the file turned out to be of.
+    #[serde(default)]
+    pub media_type: Option<String>,
     /// Title from the content or its metadata, if it has one.
     pub title: Option<String>,
     /// The document's date, if its content states one.
@@ -50,6 +53,18 @@ pub enum DateSource {
 }
 
 impl DateSource {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            DateSource::Content,
+            DateSource::FrontMatter,
+            DateSource::Source,
+            DateSource::File,
+        ]
+        .into_iter()
+        .find(|source| source.name() == name)
+    }
+
     /// Its name on the wire and in the store.
     pub const fn name(self) -> &'static str {
         match self {

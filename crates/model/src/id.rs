@@ -87,6 +87,18 @@ ids! {
     DocumentId
     /// A passage: the unit of search. Stable over versions that leave its text alone.
     ChunkId
+    /// Where documents come from: a pusher, a folder, pages of the web.
+    SourceId
+    /// A thing that facts are about.
+    EntityId
+    /// A claim.
+    FactId
+    /// A kind of thing.
+    EntityTypeId
+    /// A kind of claim: a relation between things, or an attribute of one.
+    RelationTypeId
+    /// A decision that changed the ledger.
+    EventId
     /// A piece of work in the queue.
     JobId
     /// A row of the audit log.

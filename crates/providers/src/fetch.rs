@@ -12,8 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::StatusCode;
 use reqwest::dns::{Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LOCATION,
+};
 use url::{Host, Url};
 
 mod address;
@@ -108,6 +111,24 @@ impl Default for FetchLimits {
     }
 }
 
+/// What an earlier answer said to tell its content by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its `ETag`.
+    pub etag: Option<String>,
+    /// Its `Last-Modified`.
+    pub last_modified: Option<String>,
+}
+
+/// An answer to somebody who may know the content.
+#[derive(Debug, Clone)]
+pub enum Answered {
+    /// The content.
+    Fetched(Fetched),
+    /// It is what is known.
+    NotModified,
+}
+
 /// What came.
 #[derive(Debug, Clone)]
 pub struct Fetched {
@@ -133,6 +154,15 @@ impl Fetched {
             url: url.into(),
             headers,
             bytes: bytes.into(),
+        }
+    }
+
+    /// What the answer said to tell its content by.
+    pub fn known(&self) -> Known {
+        let text = |name: &str| self.header(name).map(str::to_owned);
+        Known {
+            etag: text(ETAG.as_str()),
+            last_modified: text("last-modified"),
         }
     }
 
@@ -212,6 +242,49 @@ fn list(ports: &[u16]) -> String {
         .join(", ")
 }
 
+/// A URL as it is asked for: whole, without a fragment, and nothing in it that is refused at first
+/// sight. Whether its port and address may be asked is found out when they are.
+///
+/// # Errors
+/// If it is none, or not of the web, or holds credentials.
+pub fn normal(url: &str) -> Result<String, FetchError> {
+    let mut url = parsed(url)?;
+    well_meant(&url)?;
+    url.set_fragment(None);
+    Ok(url.into())
+}
+
+/// The URL that a link on the page at `page` leads to; none if it leads to nothing of the web.
+pub fn linked(page: &str, link: &str) -> Option<String> {
+    let target = Url::parse(page).ok()?.join(link.trim()).ok()?;
+    normal(target.as_str()).ok()
+}
+
+/// Whether two URLs name one host.
+pub fn same_host(one: &str, other: &str) -> bool {
+    let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
+    host(one).is_some_and(|name| Some(name) == host(other))
+}
+
+fn parsed(url: &str) -> Result<Url, FetchError> {
+    if URL_BYTES < url.len() {
+        let why = format!("it is longer than {URL_BYTES} bytes");
+        return Err(FetchError::NotAUrl(why));
+    }
+    Url::parse(url).map_err(|error| FetchError::NotAUrl(error.to_string()))
+}
+
+/// Refuses other schemes than the web's, and credentials.
+fn well_meant(url: &Url) -> Result<(), FetchError> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(FetchError::Scheme(url.scheme().into()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(FetchError::Credentials);
+    }
+    Ok(())
+}
+
 /// Fetches what strangers' URLs point at. Clones share their connections' settings.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -274,26 +347,44 @@ impl Fetcher {
 
     /// What stands at a URL, if its address is public and its answer a success.
     pub async fn get(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
-        if URL_BYTES < url.len() {
-            return Err(FetchError::NotAUrl(format!(
-                "it is longer than {URL_BYTES} bytes"
-            )));
+        match self.ask(url, &Known::default(), limits).await? {
+            Answered::Fetched(fetched) => Ok(fetched),
+            Answered::NotModified => Err(FetchError::Status {
+                host: Url::parse(url).map(|url| host(&url)).unwrap_or_default(),
+                status: StatusCode::NOT_MODIFIED.as_u16(),
+            }),
         }
-        let url = Url::parse(url).map_err(|error| FetchError::NotAUrl(error.to_string()))?;
+    }
+
+    /// The same, for somebody who has what an earlier answer gave.
+    pub async fn ask(
+        &self,
+        url: &str,
+        known: &Known,
+        limits: &FetchLimits,
+    ) -> Result<Answered, FetchError> {
+        let url = parsed(url)?;
         match &self.kind {
             Kind::Guarded {
                 client,
                 ports,
                 networks,
             } => {
-                let followed = follow(client, ports, networks, url, limits);
+                let followed = follow(client, (ports, networks), url, known, limits);
                 match tokio::time::timeout(limits.time, followed).await {
                     Ok(fetched) => fetched,
                     Err(_) => Err(FetchError::TooLong(limits.time)),
                 }
             }
             Kind::Scripted(pages) => match pages.get(url.as_str()) {
-                Some(page) if page.bytes.len() as u64 <= limits.bytes => Ok(page.clone()),
+                Some(page)
+                    if known.etag.is_some() && known.etag.as_deref() == page.header("etag") =>
+                {
+                    Ok(Answered::NotModified)
+                }
+                Some(page) if page.bytes.len() as u64 <= limits.bytes => {
+                    Ok(Answered::Fetched(page.clone()))
+                }
                 Some(_) => Err(FetchError::TooLarge(limits.bytes)),
                 None => Err(FetchError::NoAddress(host(&url))),
             },
@@ -316,18 +407,27 @@ pub(crate) fn tls() -> Result<rustls::ClientConfig, FetchError> {
 
 async fn follow(
     client: &reqwest::Client,
-    ports: &[u16],
-    networks: &[Network],
+    (ports, networks): (&[u16], &[Network]),
     mut url: Url,
+    known: &Known,
     limits: &FetchLimits,
-) -> Result<Fetched, FetchError> {
+) -> Result<Answered, FetchError> {
     for _ in 0..=limits.redirects {
         judge(&url, ports, networks)?;
         url.set_fragment(None);
-        let request = client.get(url.clone()).header(ACCEPT, limits.accept);
+        let mut request = client.get(url.clone()).header(ACCEPT, limits.accept);
+        if let Some(etag) = &known.etag {
+            request = request.header(IF_NONE_MATCH, etag);
+        }
+        if let Some(date) = &known.last_modified {
+            request = request.header(IF_MODIFIED_SINCE, date);
+        }
         let response = request.send().await.map_err(|error| failure(error, &url))?;
 
         let status = response.status();
+        if status == StatusCode::NOT_MODIFIED && *known != Known::default() {
+            return Ok(Answered::NotModified);
+        }
         let next = response
             .headers()
             .get(LOCATION)
@@ -349,11 +449,11 @@ async fn follow(
         }
         let headers = response.headers().clone();
         let bytes = body(response, limits.bytes, &url).await?;
-        return Ok(Fetched {
+        return Ok(Answered::Fetched(Fetched {
             url: url.into(),
             headers,
             bytes,
-        });
+        }));
     }
     Err(FetchError::TooManyRedirects(limits.redirects))
 }
@@ -364,12 +464,7 @@ fn wrong_redirect(why: String) -> FetchError {
 
 /// Refuses a URL for what can be seen in it. A name's addresses are judged by the [`Guard`].
 fn judge(url: &Url, ports: &[u16], networks: &[Network]) -> Result<(), FetchError> {
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(FetchError::Scheme(url.scheme().into()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(FetchError::Credentials);
-    }
+    well_meant(url)?;
     let port = url
         .port_or_known_default()
         .expect("http and https have a default port");
@@ -516,6 +611,23 @@ mod tests {
                 "{url}"
             );
         }
+    }
+
+    #[test]
+    fn a_link_leads_to_a_whole_url_of_the_web_or_nowhere() {
+        let page = "https://example.org/a/b?c#d";
+        let led = |link| linked(page, link);
+        assert_eq!(led("../x#part").as_deref(), Some("https://example.org/x"));
+        assert_eq!(led("//other.org").as_deref(), Some("https://other.org/"));
+        for link in [
+            "mailto:a@example.org",
+            "javascript:x()",
+            "https://a:b@example.org/",
+        ] {
+            assert_eq!(led(link), None, "{link}");
+        }
+        assert!(same_host(page, "http://EXAMPLE.org:80/"));
+        assert!(!same_host(page, "https://www.example.org/"));
     }
 
     #[test]

@@ -9,5 +9,5 @@ pub mod models;
 pub mod parser;
 
 pub use embed::{EmbedError, Embedder, EndpointOptions, quantise};
-pub use fetch::{FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Network};
+pub use fetch::{Answered, FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Network};
 pub use parser::{Content, ParseFailure, ParserLimits, ParserOptions, ParserPool, serve_parser};

@@ -27,6 +27,10 @@ mod frame;
 pub use child::{ParserLimits, serve_parser};
 use frame::{Header, Reply};
 
+/// The format by which a file is read for the links in it: its sections are the links, the address
+/// in the body and the date, if one is given, as the heading; its title says what kind of list it is.
+pub const LINKS: &str = "links";
+
 /// How a pool runs its processes.
 #[derive(Debug, Clone)]
 pub struct ParserOptions {

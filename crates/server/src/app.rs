@@ -9,8 +9,9 @@ use std::time::Duration;
 use kernel::core::{Limits, Parts};
 use kernel::target::Base;
 use kernel::{Chance, Clock, Core, Door, Entry, JobEntry, Principal, Registry, gate};
-use providers::Embedder;
+use model::{Error, Result};
 use providers::parser::{ParserOptions, ParserPool};
+use providers::{Embedder, FetchOptions, Fetcher};
 use serde_json::value::RawValue;
 use store::blobs::Blobs;
 use store::index::Indexes;
@@ -56,7 +57,7 @@ impl Readiness {
     ///
     /// # Errors
     /// With the reason.
-    pub fn check(&self) -> Result<(), &'static str> {
+    pub fn check(&self) -> std::result::Result<(), &'static str> {
         if self.draining.load(Ordering::Relaxed) {
             return Err("shutting down");
         }
@@ -142,7 +143,7 @@ pub async fn open_core(
     settings: &Settings,
     registry: &Registry,
     surroundings: Surroundings,
-) -> model::Result<Arc<Core>> {
+) -> Result<Arc<Core>> {
     let Surroundings {
         clock,
         chance,
@@ -153,12 +154,8 @@ pub async fn open_core(
         ..Options::default()
     };
     let db = Db::open(&settings.database, options).await?;
-    let folder = settings.data.join("blobs");
-    let blobs = match &settings.bucket {
-        Some(bucket) => Blobs::open_bucket(bucket.clone(), &folder).await?,
-        None => Blobs::open(&folder.to_string_lossy()).await?,
-    };
-    let indexes = Indexes::open(db.clone(), settings.data.join("index"))?;
+    let blobs = open_blobs(settings).await?;
+    let indexes = Indexes::open(db.clone(), index_folder(settings))?;
     // The child bounds its own processor time; on a busy machine that takes longer by the clock.
     let parser = ParserPool::new(ParserOptions {
         time: PARSE_WITHIN,
@@ -170,6 +167,12 @@ pub async fn open_core(
         indexes,
         embedder: load_embedder(&settings.models()),
         parser,
+        fetcher: Fetcher::new(FetchOptions {
+            ports: settings.fetch_ports.clone(),
+            networks: settings.fetch_networks.clone(),
+            ..FetchOptions::default()
+        })
+        .map_err(Error::internal)?,
         models: settings.models(),
         manual: crate::manual::manual(registry),
         clock,
@@ -179,6 +182,23 @@ pub async fn open_core(
             calls_per_minute: settings.calls_per_minute,
         },
     }))
+}
+
+/// Opens the documents' bytes where the settings say they are.
+///
+/// # Errors
+/// When they cannot be used.
+pub async fn open_blobs(settings: &Settings) -> Result<Blobs> {
+    let folder = settings.data.join("blobs");
+    Ok(match &settings.bucket {
+        Some(bucket) => Blobs::open_bucket(bucket.clone(), &folder).await?,
+        None => Blobs::open(&folder.to_string_lossy()).await?,
+    })
+}
+
+/// The folder of the search caches.
+pub fn index_folder(settings: &Settings) -> PathBuf {
+    settings.data.join("index")
 }
 
 /// The installed model; a broken one is told in the log and does without.
@@ -198,7 +218,7 @@ pub const PARSER_VERB: &str = "read-documents";
 /// What the owner of a data folder does first: work that a dead process left is free again.
 ///
 /// Nodes that share a database leave each other's work alone; there, a lease runs out instead.
-pub async fn begin(core: &Core, settings: &Settings) -> model::Result<()> {
+pub async fn begin(core: &Core, settings: &Settings) -> Result<()> {
     if settings.embedded() {
         let mut tx = core.db.write_directory().await?;
         store::jobs::release_all(&mut tx).await?;

@@ -1,10 +1,17 @@
 //! The command line: verbs are the operations' own, from the same table as every other door.
 
+mod backup;
 mod house;
 mod ingest;
 mod output;
+mod reindex;
+mod restore;
 mod serve;
+mod told;
+mod upgrade_check;
 mod verbs;
+mod verify;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,6 +83,11 @@ pub fn command(registry: &Registry) -> Command {
     let root = root
         .subcommand(serve::command())
         .subcommand(ingest::command())
+        .subcommand(backup::command())
+        .subcommand(restore::command())
+        .subcommand(verify::command())
+        .subcommand(reindex::command())
+        .subcommand(upgrade_check::command())
         .subcommand(config_command());
     verbs::add_to(root, registry)
 }
@@ -140,6 +152,11 @@ async fn dispatch(registry: Registry, matches: &ArgMatches) -> Result<(), Failur
             Ok(())
         }
         Some(("ingest", own)) => ingest::run(registry, own).await,
+        Some(("backup", own)) => backup::run(registry, own).await,
+        Some(("restore", own)) => restore::run(settings(own)?, own).await,
+        Some(("verify", own)) => verify::run(registry, own).await,
+        Some(("reindex", own)) => reindex::run(registry, own).await,
+        Some(("upgrade-check", own)) => upgrade_check::run(own).await,
         _ => verbs::run(registry, matches).await,
     }
 }
@@ -150,6 +167,12 @@ async fn dispatch(registry: Registry, matches: &ArgMatches) -> Result<(), Failur
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The names of the variables that are ours by their name.
+fn variables() -> impl Iterator<Item = String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter(|name| name.starts_with("QUIPU_"))
 }
 
 /// Reads the settings as the flags and the environment say.

@@ -5,11 +5,13 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use store::blobs::{self, Access, Bucket, Patience};
 
 use crate::warm::Warm;
+use providers::Network;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +71,7 @@ settings! {
     METRICS_LISTEN = "metrics_listen" "QUIPU_METRICS_LISTEN" Some("metrics-listen"), false, "address and port to serve metrics on; nothing for none";
     UPLOAD_BYTES_MAX = "upload_bytes_max" "QUIPU_UPLOAD_BYTES_MAX" None, false, "largest document, in bytes";
     BODY_BYTES_MAX = "body_bytes_max" "QUIPU_BODY_BYTES_MAX" None, false, "largest body of any other request, in bytes";
+    BODY_STRETCH_SECONDS = "body_stretch_seconds" "QUIPU_BODY_STRETCH_SECONDS" None, false, "seconds within which each 32 KiB of a body must arrive";
     CALLS_PER_MINUTE = "calls_per_minute" "QUIPU_CALLS_PER_MINUTE" None, false, "calls a token may make in a minute; 0 for no bound";
     NODE = "node" "QUIPU_NODE" Some("node"), false, "this server's name in logs and metrics, where several share a database; the machine's name and the port if empty";
     WORKER = "worker" "QUIPU_WORKER" None, false, "`true` or `false`: whether this server reads, indexes and embeds what was added, and tidies up";
@@ -80,6 +83,8 @@ settings! {
     BLOBS_ACCESS_KEY_ID = "blobs.access_key_id" "QUIPU_BLOBS_ACCESS_KEY_ID" None, true, "the access key; without one the machine's role is used";
     BLOBS_SECRET_ACCESS_KEY = "blobs.secret_access_key" "QUIPU_BLOBS_SECRET_ACCESS_KEY" None, true, "the access key's secret half";
     BLOBS_SESSION_TOKEN = "blobs.session_token" "QUIPU_BLOBS_SESSION_TOKEN" None, true, "the token that comes with a key for a while";
+    FETCH_NETWORKS = "fetch_networks" "QUIPU_FETCH_NETWORKS" None, false, "addresses that sources may pull from although they are not public, such as `10.1.0.0/16`, with commas between";
+    FETCH_PORTS = "fetch_ports" "QUIPU_FETCH_PORTS" None, false, "ports that sources may pull from, with commas between";
     LOG_LEVEL = "log_level" "QUIPU_LOG_LEVEL" None, false, "`error`, `warn`, `info`, `debug`, or a filter such as `info,store=debug`";
     LOG_FORMAT = "log_format" "QUIPU_LOG_FORMAT" None, false, "`text` or `json`";
 }
@@ -123,6 +128,8 @@ pub struct Settings {
     pub upload_bytes_max: u64,
     /// Largest other body, in bytes.
     pub body_bytes_max: usize,
+    /// Time within which each 32 KiB of a body must arrive.
+    pub body_stretch_within: Duration,
     /// Calls a token may make in a minute.
     pub calls_per_minute: Option<NonZeroU32>,
     /// This server's name in logs and metrics.
@@ -133,6 +140,10 @@ pub struct Settings {
     pub warm_bases: Warm,
     /// The bucket for the documents' bytes; none for a folder in the data folder.
     pub bucket: Option<Bucket>,
+    /// Addresses that may be pulled from although they are not public.
+    pub fetch_networks: Vec<Network>,
+    /// Ports that may be pulled from.
+    pub fetch_ports: Vec<u16>,
     /// The log's filter.
     pub log_level: String,
     /// Whether the log is JSON.
@@ -413,6 +424,26 @@ impl Values {
         found.text.trim().parse().map(Some).map_err(wrong)
     }
 
+    /// A list whose every word must be right; none where nothing was said.
+    fn parsed_list<T: std::str::FromStr>(
+        &self,
+        key: &'static str,
+        right: &'static str,
+    ) -> Result<Option<Vec<T>>, ConfigError> {
+        let Some(found) = self.found.get(key).filter(|found| !found.text.is_empty()) else {
+            return Ok(None);
+        };
+        let words = self.list(key);
+        let read = words.iter().map(|word| word.parse().ok());
+        let read = read.collect::<Option<Vec<T>>>().map(Some);
+        read.ok_or_else(|| ConfigError::Wrong {
+            key,
+            origin: found.origin.clone(),
+            right,
+            shown: found.text.clone(),
+        })
+    }
+
     fn list(&self, key: &str) -> Vec<String> {
         let words = self.text(key).unwrap_or_default().split(',').map(str::trim);
         words
@@ -469,6 +500,11 @@ impl Values {
             body_bytes_max: self
                 .parsed(BODY_BYTES_MAX, "a number of bytes")?
                 .unwrap_or(4 * 1024 * 1024),
+            body_stretch_within: self
+                .parsed::<NonZeroU32>(BODY_STRETCH_SECONDS, "a whole number of seconds above 0")?
+                .map_or(DEFAULT_BODY_STRETCH, |seconds| {
+                    Duration::from_secs(seconds.get().into())
+                }),
             calls_per_minute: self
                 .parsed::<u32>(CALLS_PER_MINUTE, "a whole number")?
                 .and_then(NonZeroU32::new),
@@ -479,6 +515,12 @@ impl Values {
             worker,
             warm_bases: Warm::of(&self.list(WARM_BASES)),
             bucket: self.bucket()?,
+            fetch_networks: self
+                .parsed_list(FETCH_NETWORKS, "networks such as `10.1.0.0/16, fd00::/8`")?
+                .unwrap_or_default(),
+            fetch_ports: self
+                .parsed_list(FETCH_PORTS, "port numbers such as `80, 443`")?
+                .unwrap_or(vec![80, 443]),
             log_level: self.text(LOG_LEVEL).unwrap_or("info").to_owned(),
             log_json: self.log_json()?,
             shown: Vec::new(),
@@ -578,6 +620,7 @@ impl Values {
                 .unwrap_or_default(),
             UPLOAD_BYTES_MAX => settings.upload_bytes_max.to_string(),
             BODY_BYTES_MAX => settings.body_bytes_max.to_string(),
+            BODY_STRETCH_SECONDS => settings.body_stretch_within.as_secs().to_string(),
             CALLS_PER_MINUTE => settings
                 .calls_per_minute
                 .map_or(0, NonZeroU32::get)
@@ -598,6 +641,11 @@ impl Values {
             BLOBS_ACCESS_KEY_ID | BLOBS_SECRET_ACCESS_KEY | BLOBS_SESSION_TOKEN => {
                 self.text(key).map(|_| "…".to_owned()).unwrap_or_default()
             }
+            FETCH_NETWORKS => self.list(FETCH_NETWORKS).join(","),
+            FETCH_PORTS => {
+                let ports: Vec<String> = settings.fetch_ports.iter().map(u16::to_string).collect();
+                ports.join(",")
+            }
             LOG_LEVEL => settings.log_level.clone(),
             LOG_FORMAT => if settings.log_json { "json" } else { "text" }.to_owned(),
             _ => String::new(),
@@ -614,6 +662,9 @@ impl Values {
         shown.collect()
     }
 }
+
+/// Time for each 32 KiB of a body where nobody says anything: about 1 KiB a second.
+const DEFAULT_BODY_STRETCH: Duration = Duration::from_secs(30);
 
 /// Address to serve on where nobody says anything.
 const DEFAULT_LISTEN: SocketAddr =
@@ -862,5 +913,28 @@ mod tests {
         .err()
         .unwrap();
         assert!(!refused.to_string().contains("hush"));
+    }
+
+    #[test]
+    fn where_sources_may_pull_from_is_the_public_web_unless_it_is_said() {
+        let nothing = read(&[("data", "/d")], &[]).unwrap();
+        let intranet = [
+            ("QUIPU_FETCH_NETWORKS", "10.1.0.0/16, fd00::/8"),
+            ("QUIPU_FETCH_PORTS", "443,8080"),
+        ];
+        let said = read(&[("data", "/d")], &intranet).unwrap();
+        let wrong = read(&[("data", "/d")], &[("QUIPU_FETCH_NETWORKS", "inside")]);
+
+        assert!(nothing.fetch_networks.is_empty());
+        assert_eq!(nothing.fetch_ports, [80, 443]);
+        assert_eq!(
+            (said.fetch_networks.len(), said.fetch_ports),
+            (2, vec![443, 8080])
+        );
+        let wrong = wrong.err().unwrap().to_string();
+        assert!(
+            wrong.contains("`fetch_networks` (environment QUIPU_FETCH_NETWORKS) must be networks"),
+            "{wrong}"
+        );
     }
 }

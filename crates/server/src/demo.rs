@@ -1,5 +1,7 @@
 //! The base "Demo" of the first start, and the lines by which a newcomer tries it.
 
+mod story;
+
 use std::path::Path;
 
 use axum::Router;
@@ -14,8 +16,10 @@ use crate::http::{listen, rest};
 
 /// What the first start made.
 pub struct Demo {
-    kb: String,
-    token: String,
+    /// The base.
+    pub kb: String,
+    /// A token that reads and writes.
+    pub token: String,
 }
 
 /// The base's name.
@@ -49,7 +53,22 @@ async fn call(
     }
 }
 
-/// Makes the base, puts the samples in, and a token that reads and writes.
+/// Puts a file into the base.
+async fn upload(router: &Router, kb: &str, file: &Path) -> Result<Value, String> {
+    let name = file
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let query: String = form_urlencoded::Serializer::new(String::new())
+        .append_pair("filename", &name)
+        .finish();
+    let path = format!("/kbs/{kb}/documents?{query}");
+    call(router, Method::POST, &path, bytes).await
+}
+
+/// Makes the base, puts the samples in, tells the story of a firm and its people, and makes a
+/// token that reads and writes.
 ///
 /// # Errors
 /// The sentence of whatever refused.
@@ -65,22 +84,9 @@ pub async fn make(router: &Router, samples: &Path) -> Result<Demo, String> {
         .collect();
     files.sort();
     for file in files {
-        let name = file
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {name}: {error}"))?;
-        let query: String = form_urlencoded::Serializer::new(String::new())
-            .append_pair("filename", &name)
-            .finish();
-        call(
-            router,
-            Method::POST,
-            &format!("/kbs/{kb}/documents?{query}"),
-            bytes,
-        )
-        .await?;
+        upload(router, &kb, &file).await?;
     }
+    story::tell(router, &kb, &samples.join("story")).await?;
     let token = json!({ "name": "demo", "scope": "write" });
     let token = call(router, Method::POST, "/me/tokens", token.to_string()).await?;
     Ok(Demo {

@@ -56,16 +56,33 @@ impl Owner {
     }
 }
 
+/// Makes the folder, or takes one that is there and empty, for its owner's eyes only. A folder with
+/// something in it may be other people's too and is left as it is, with a word in the log.
 fn make_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    if folder.is_dir() {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    if !folder.is_dir() {
+        return std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(PRIVATE)
+            .create(folder);
+    }
+    let mode = std::fs::metadata(folder)?.permissions().mode() & 0o777;
+    if mode & !PRIVATE == 0 {
         return Ok(());
     }
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
+    if std::fs::read_dir(folder)?.next().is_none() {
+        return std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
+    }
+    tracing::warn!(
+        folder = %folder.display(),
+        mode = format!("{mode:o}"),
+        "others can open the data folder; `chmod 700` keeps them out"
+    );
+    Ok(())
 }
+
+/// Mode of a folder that only its owner can open.
+const PRIVATE: u32 = 0o700;
 
 /// Path of the owner's socket.
 pub fn socket(folder: &Path) -> PathBuf {
@@ -80,6 +97,25 @@ pub fn has_living_owner(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_folder_becomes_its_owners_alone_and_another_is_left_as_it_is() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let mode = |folder: &Path| folder.metadata().unwrap().permissions().mode() & 0o777;
+        for (name, file, expected) in [("empty", None, 0o700), ("full", Some("notes"), 0o755)] {
+            let folder = parent.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+            if let Some(file) = file {
+                std::fs::write(folder.join(file), "").unwrap();
+            }
+
+            drop(Owner::of(&folder).unwrap());
+
+            assert_eq!(mode(&folder), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_data_folder_has_one_owner_at_a_time() {

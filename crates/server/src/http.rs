@@ -3,6 +3,7 @@
 pub mod guard;
 pub mod health;
 pub mod listen;
+pub mod pace;
 pub mod reply;
 pub mod rest;
 pub mod set_up;
@@ -33,6 +34,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(rest::routes(&app.registry))
         .fallback(nothing_here)
         .method_not_allowed_fallback(reply::method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(app), pace::check))
         .layer(from_fn_with_state(Arc::clone(app), guard::check))
         .layer(from_fn_with_state(Arc::clone(app), trace))
         .with_state(Arc::clone(app))

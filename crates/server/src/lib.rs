@@ -3,7 +3,7 @@
 pub mod app;
 pub mod cli;
 pub mod config;
-mod demo;
+pub mod demo;
 mod folder;
 pub mod http;
 pub mod manual;

@@ -7,11 +7,13 @@ use kernel::{Registered, Registry, TargetKind};
 const PAGES: &[&str] = &[
     include_str!("../../../docs/manual/start.md"),
     include_str!("../../../docs/manual/documents.md"),
+    include_str!("../../../docs/manual/sources.md"),
     include_str!("../../../docs/manual/search.md"),
     include_str!("../../../docs/manual/agents.md"),
     include_str!("../../../docs/manual/rights.md"),
     include_str!("../../../docs/manual/operations.md"),
     include_str!("../../../docs/manual/nodes.md"),
+    include_str!("../../../docs/manual/backup.md"),
 ];
 
 /// The whole manual.

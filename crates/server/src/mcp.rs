@@ -302,6 +302,7 @@ impl Visit<'_> {
         principal.client = client.or(principal.client);
         let caller = Caller {
             principal: Some(principal),
+            client: None,
             door: self.surface.door,
             request: self.request,
         };

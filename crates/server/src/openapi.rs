@@ -89,6 +89,7 @@ fn operation(registered: &Registered, path: &str) -> Value {
     }
     let refusal = json!({ "description": "Refused.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Refusal" } } } });
     let (scope, role) = crate::manual::needed(registered);
+    let media_type = spec.flows.unwrap_or("application/json");
     let mut operation = json!({
         "operationId": spec.name,
         "summary": spec.title,
@@ -98,7 +99,7 @@ Scope {scope}, role {role}.", registered.description),
         "parameters": parameters,
         "responses": {
             "default": refusal,
-            "2XX": { "description": "Done.", "content": { "application/json": { "schema": registered.output.as_value() } } },
+            "2XX": { "description": "Done.", "content": { media_type: { "schema": registered.output.as_value() } } },
         },
     });
     if registered.entry.target == TargetKind::Public {

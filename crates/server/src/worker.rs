@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use kernel::{Core, JobEntry, job};
 use model::Error;
-use store::{bases, documents, jobs, tenants, users};
+use store::{bases, documents, holds, jobs, tenants, users};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -148,8 +148,9 @@ async fn forget(core: &Arc<Core>) -> model::Result<()> {
             if bases::find(&mut tx, key.kb).await?.is_some() {
                 bases::advance_clock(&mut tx, key.kb, now).await?;
             }
-            let is_used = documents::refers_to_blob(&mut tx, key.kb, &key.hash).await?;
-            Ok((!is_used).then_some(tx))
+            let stays = documents::refers_to_blob(&mut tx, key.kb, &key.hash).await?
+                || holds::is_held(&mut tx, now).await?;
+            Ok((!stays).then_some(tx))
         });
     swept.await?;
     Ok(())

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use model::{Code, Error, KbId, RecordTime, TenantId};
 use object_store::local::LocalFileSystem;
@@ -60,12 +61,12 @@ pub struct BlobKey {
 
 impl BlobKey {
     /// `tenant/base/hash`, the hash in hexadecimal.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("{}/{}/{}", self.tenant, self.kb, hex(&self.hash))
     }
 
     /// The key of a path that [`BlobKey::path`] made.
-    fn parse(path: &str) -> Option<Self> {
+    pub fn parse(path: &str) -> Option<Self> {
         let mut parts = path.split('/');
         let (tenant, kb, hex) = (parts.next()?, parts.next()?, parts.next()?);
         if parts.next().is_some() || hex.len() != 64 || !hex.is_ascii() {
@@ -340,6 +341,20 @@ impl Blobs {
                 .await
         };
         found(read.await)
+    }
+
+    /// The blob's size and its bytes, part by part; none if it is not there.
+    pub async fn open_stream(
+        &self,
+        key: &BlobKey,
+    ) -> Result<Option<(u64, BoxStream<'static, Result<Bytes, StoreError>>)>, StoreError> {
+        let Some(blob) = found(self.inner.store.get(&key.path().into()).await)? else {
+            return Ok(None);
+        };
+        let size = blob.meta.size;
+        let parts = blob.into_stream();
+        let parts = parts.map(|part| part.map_err(|error| object_failure("read a blob", error)));
+        Ok(Some((size, parts.boxed())))
     }
 
     /// Some of the bytes; none if the blob is not there. The range ends at the blob's end if that

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use model::{ChunkId, DocumentId, KbId, RecordTime, Role};
 
 use crate::bases;
-use crate::statement::statements;
+use crate::statement::{Statement, statements};
 use crate::value::{Param, Row, json, params};
 use crate::{StoreError, Tx};
 
@@ -63,8 +63,6 @@ statements! {
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = $3",
         BY_ORDINALS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = ANY($3) ORDER BY ordinal",
-        BY_IDS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
-            FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4) ORDER BY +ordinal",
         SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal > $3 ORDER BY ordinal LIMIT $4",
         SPANS_SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role \
@@ -76,6 +74,11 @@ statements! {
         HELD_AT: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND recorded_at <= $3 AND (invalidated_at IS NULL OR invalidated_at > $3) \
             AND least_role = ANY($4) AND ordinal > $5 ORDER BY ordinal LIMIT $6",
+        NUMBERS: "SELECT ordinal FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND purged_at IS NULL ORDER BY ordinal",
+        RENUMBER: "UPDATE chunk SET ordinal = $4, least_role = $5 WHERE tenant_id = $1 AND base_id = $2 AND ordinal = $3",
+        LEAVE_BEHIND: "INSERT INTO chunk (tenant_id, base_id, ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text) \
+            SELECT tenant_id, base_id, CAST($3 AS BIGINT), id, document_id, CAST($5 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS TEXT), '[]', '', '' \
+            FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = $4",
         PURGE_DOCUMENT: "UPDATE chunk SET heading_path = '[]', title = '', text = '', purged_at = $4, \
             invalidated_at = CASE WHEN invalidated_at IS NULL THEN $4 ELSE invalidated_at END \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND purged_at IS NULL",
@@ -113,16 +116,26 @@ fn read(row: &mut Row) -> Result<Chunk, StoreError> {
     })
 }
 
+async fn all<T>(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    params: &[Param<'_>],
+    read: fn(&mut Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut rows = tx.rows(statement, params).await?;
+    rows.iter_mut().map(read).collect()
+}
+
 /// The passages of a document that are held now, oldest row first.
 pub async fn live(
     tx: &mut Tx,
     kb: KbId,
     document: DocumentId,
 ) -> Result<Vec<(i64, ChunkId)>, StoreError> {
-    let rows = tx.rows(&LIVE, params![kb, document]).await?;
-    rows.into_iter()
-        .map(|mut row| Ok((row.take()?, row.take()?)))
-        .collect()
+    all(tx, &LIVE, params![kb, document], |row| {
+        Ok((row.take()?, row.take()?))
+    })
+    .await
 }
 
 /// Adds passages that are held from `at` on; their ordinals, in the order given.
@@ -193,13 +206,8 @@ pub async fn reopen_document(
     deleted_at: RecordTime,
     at: RecordTime,
 ) -> Result<Vec<(i64, i64)>, StoreError> {
-    let rows = tx
-        .rows(&CLOSED_AT, params![kb, document, deleted_at])
-        .await?;
-    let closed: Vec<i64> = rows
-        .into_iter()
-        .map(|mut row| row.take())
-        .collect::<Result<_, _>>()?;
+    let closed: Vec<i64> =
+        all(tx, &CLOSED_AT, params![kb, document, deleted_at], Row::take).await?;
     if closed.is_empty() {
         return Ok(Vec::new());
     }
@@ -219,25 +227,7 @@ pub async fn by_ordinals(
     kb: KbId,
     ordinals: &[i64],
 ) -> Result<Vec<Chunk>, StoreError> {
-    tx.rows(&BY_ORDINALS, params![kb, ordinals])
-        .await?
-        .iter_mut()
-        .map(read)
-        .collect()
-}
-
-/// The versions of these passages that were held at a moment, by ordinal.
-pub async fn by_ids(
-    tx: &mut Tx,
-    kb: KbId,
-    ids: &[ChunkId],
-    as_of: RecordTime,
-) -> Result<Vec<Chunk>, StoreError> {
-    tx.rows(&BY_IDS, params![kb, ids, as_of])
-        .await?
-        .iter_mut()
-        .map(read)
-        .collect()
+    all(tx, &BY_ORDINALS, params![kb, ordinals], read).await
 }
 
 /// Rows after an ordinal, in order; purged ones without text.
@@ -247,11 +237,7 @@ pub async fn since(
     after: i64,
     limit: u32,
 ) -> Result<Vec<Chunk>, StoreError> {
-    tx.rows(&SINCE, params![kb, after, limit])
-        .await?
-        .iter_mut()
-        .map(read)
-        .collect()
+    all(tx, &SINCE, params![kb, after, limit], read).await
 }
 
 /// As [`since`], without the texts.
@@ -261,11 +247,7 @@ pub async fn spans_since(
     after: i64,
     limit: u32,
 ) -> Result<Vec<Span>, StoreError> {
-    tx.rows(&SPANS_SINCE, params![kb, after, limit])
-        .await?
-        .iter_mut()
-        .map(read_span)
-        .collect()
+    all(tx, &SPANS_SINCE, params![kb, after, limit], read_span).await
 }
 
 /// Rows closed after a record time, by ordinal.
@@ -274,11 +256,7 @@ pub async fn closed_since(
     kb: KbId,
     after: RecordTime,
 ) -> Result<Vec<Span>, StoreError> {
-    tx.rows(&CLOSED_SINCE, params![kb, after])
-        .await?
-        .iter_mut()
-        .map(read_span)
-        .collect()
+    all(tx, &CLOSED_SINCE, params![kb, after], read_span).await
 }
 
 /// Rows purged after a record time, by ordinal.
@@ -287,11 +265,7 @@ pub async fn purged_since(
     kb: KbId,
     after: RecordTime,
 ) -> Result<Vec<Span>, StoreError> {
-    tx.rows(&PURGED_SINCE, params![kb, after])
-        .await?
-        .iter_mut()
-        .map(read_span)
-        .collect()
+    all(tx, &PURGED_SINCE, params![kb, after], read_span).await
 }
 
 /// What a person of `role` could see at a moment, by ordinal, those after the cursor.
@@ -303,11 +277,44 @@ pub async fn held_at(
     limit: u32,
 ) -> Result<Vec<Span>, StoreError> {
     let row = params![kb, as_of, crate::documents::roles_up_to(role), after, limit];
-    tx.rows(&HELD_AT, row)
-        .await?
-        .iter_mut()
-        .map(read_span)
-        .collect()
+    all(tx, &HELD_AT, row, read_span).await
+}
+
+/// Gives all of a document's rows, closed ones too, another least role: pairs of the old ordinal
+/// and the new one, in order.
+///
+/// A right has no history, so the rows keep when they were held; but they get ordinals of their
+/// own, and at the old ones rows are left behind that were never held and are purged, by which a
+/// cache takes them out of where the wrong people would find them. `at` is the transaction's
+/// record time.
+pub async fn set_least_role(
+    tx: &mut Tx,
+    kb: KbId,
+    document: DocumentId,
+    (before, after): (Role, Role),
+    at: RecordTime,
+) -> Result<Vec<(i64, i64)>, StoreError> {
+    let old: Vec<i64> = all(tx, &NUMBERS, params![kb, document], Row::take).await?;
+    if old.is_empty() {
+        return Ok(Vec::new());
+    }
+    let first = bases::reserve_ordinals(tx, kb, old.len() as i64).await?;
+    let pairs: Vec<(i64, i64)> = old.into_iter().zip(first..).collect();
+    let renumbered: Vec<Vec<Param<'_>>> = pairs
+        .iter()
+        .map(|(old, new)| params![kb, *old, *new, after].to_vec())
+        .collect();
+    tx.bulk(&RENUMBER, &renumbered).await?;
+    let left: Vec<Vec<Param<'_>>> = pairs
+        .iter()
+        .map(|(old, new)| {
+            // Before all time, and one of its own for each row.
+            let never = RecordTime::from_micros(-1 - old);
+            params![kb, *old, *new, never, at, before].to_vec()
+        })
+        .collect();
+    tx.bulk(&LEAVE_BEHIND, &left).await?;
+    Ok(pairs)
 }
 
 /// Erases the text of all of a document's rows and closes those still held; how many rows.
@@ -328,10 +335,12 @@ pub async fn ids_of_document(
     kb: KbId,
     document: DocumentId,
 ) -> Result<Vec<ChunkId>, StoreError> {
-    let rows = tx.rows(&IDS_OF_DOCUMENT, params![kb, document]).await?;
-    let ids: Result<BTreeSet<ChunkId>, StoreError> =
-        rows.into_iter().map(|mut row| row.take()).collect();
-    Ok(ids?.into_iter().collect())
+    let ids: Vec<ChunkId> = all(tx, &IDS_OF_DOCUMENT, params![kb, document], Row::take).await?;
+    Ok(ids
+        .into_iter()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect())
 }
 
 /// The rows of these passages, all versions that are not purged, by ordinal.
@@ -340,10 +349,10 @@ pub async fn ordinals_of(
     kb: KbId,
     ids: &[ChunkId],
 ) -> Result<Vec<(ChunkId, i64)>, StoreError> {
-    let rows = tx.rows(&ORDINALS_OF_IDS, params![kb, ids]).await?;
-    rows.into_iter()
-        .map(|mut row| Ok((row.take()?, row.take()?)))
-        .collect()
+    all(tx, &ORDINALS_OF_IDS, params![kb, ids], |row| {
+        Ok((row.take()?, row.take()?))
+    })
+    .await
 }
 
 /// How many passages the base holds now.

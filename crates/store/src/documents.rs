@@ -141,6 +141,8 @@ pub struct Version {
 /// What reading a version's bytes brought to light, besides the sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parsed<'a> {
+    /// What it is; none leaves it as it is.
+    pub media_type: Option<&'a str>,
     pub title: Option<&'a str>,
     pub document_date: Option<&'a str>,
     pub date_source: Option<&'a str>,
@@ -194,13 +196,14 @@ statements! {
             FROM document WHERE tenant_id = $1 AND base_id = $2 AND external_key = $3",
         SET_STATE: "UPDATE document SET state = $5, failure = $6, updated_at = $7 \
             WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND version = $4 AND purged_at IS NULL",
-        SET_LEAST_ROLE: "UPDATE document SET least_role = $4, updated_at = $5 WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND purged_at IS NULL",
-        SET_PARSED: "UPDATE document_version SET title = $5, document_date = $6, date_source = $7, left_out = $8, char_count = $9 \
+        SET_LEAST_ROLE: "UPDATE document SET external_key = $4, least_role = $5, updated_at = $6 WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND purged_at IS NULL",
+        SET_PARSED: "UPDATE document_version SET title = $5, document_date = $6, date_source = $7, left_out = $8, char_count = $9, media_type = COALESCE($10, media_type) \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         CLEAR_SECTIONS: "DELETE FROM section WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         INSERT_SECTION: "INSERT INTO section (tenant_id, base_id, document_id, version, seq, heading_path, body, char_start, char_count) \
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         SET_CHUNK_ORDER: "UPDATE document_version SET chunk_order = $5 WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
+        RENUMBER: "UPDATE document_version SET chunk_order = $5, renumbered_at = $6 WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4",
         INVALIDATE: "UPDATE document_version SET invalidated_at = $4 \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND recorded_at IS NOT NULL AND invalidated_at IS NULL",
         RECORD: "UPDATE document_version SET recorded_at = $5 \
@@ -221,7 +224,9 @@ statements! {
         HELD_AT: "SELECT document_id, version, blob_hash, size, media_type, filename, accepted_at, recorded_at, invalidated_at, title, document_date, date_source, left_out, char_count, chunk_order \
             FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND document_id = ANY($3) AND +recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4)",
         ORDERS_SINCE: "SELECT recorded_at, document_id, chunk_order FROM document_version \
-            WHERE tenant_id = $1 AND base_id = $2 AND recorded_at > $3 AND chunk_order IS NOT NULL ORDER BY recorded_at, document_id",
+            WHERE tenant_id = $1 AND base_id = $2 AND recorded_at > $3 AND chunk_order IS NOT NULL \
+            UNION ALL SELECT recorded_at, document_id, chunk_order FROM document_version \
+            WHERE tenant_id = $1 AND base_id = $2 AND renumbered_at > $3 AND +recorded_at <= $3 AND chunk_order IS NOT NULL ORDER BY 1, 2",
         SECTIONS: "SELECT seq, heading_path, body, char_start, char_count FROM section \
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4 AND char_start < $6 \
             AND (char_start + char_count > $5 OR (char_count = 0 AND char_start >= $5)) ORDER BY seq",
@@ -294,7 +299,7 @@ fn pack(ordinals: &[i64]) -> Vec<u8> {
         .collect()
 }
 
-fn unpack(bytes: &[u8]) -> Vec<i64> {
+pub(crate) fn unpack(bytes: &[u8]) -> Vec<i64> {
     let (ordinals, _) = bytes.as_chunks::<8>();
     ordinals
         .iter()
@@ -418,18 +423,20 @@ pub async fn set_state(
     Ok(tx.execute(&SET_STATE, row).await? == 1)
 }
 
-/// Sets the lowest role that sees a document; the chunks' is set by `chunks::set_least_role`.
+/// Sets the lowest role that sees a document, and its key, which depends on that; the chunks' is
+/// set by `chunks::set_least_role`. False if there is no such document or it was purged.
+///
+/// # Errors
+/// `Unique` if the base has another document with this external key.
 pub async fn set_least_role(
     tx: &mut Tx,
     kb: KbId,
     id: DocumentId,
-    least_role: Role,
+    (external_key, least_role): (&str, Role),
     at: RecordTime,
 ) -> Result<bool, StoreError> {
-    Ok(tx
-        .execute(&SET_LEAST_ROLE, params![kb, id, least_role, at])
-        .await?
-        == 1)
+    let row = params![kb, id, external_key, least_role, at];
+    Ok(tx.execute(&SET_LEAST_ROLE, row).await? == 1)
 }
 
 /// Stores what was read from a version's bytes, in place of an earlier attempt's.
@@ -449,6 +456,7 @@ pub async fn put_parsed(
         parsed.date_source,
         json(parsed.left_out),
         parsed.char_count,
+        parsed.media_type,
     ];
     tx.execute(&SET_PARSED, row).await?;
     tx.execute(&CLEAR_SECTIONS, params![kb, id, version])
@@ -472,7 +480,32 @@ pub async fn put_parsed(
     tx.bulk(&INSERT_SECTION, &rows).await.map(drop)
 }
 
-/// The reading orders of versions published after a record time, oldest first: ordinals each.
+/// Writes the ordinals that a document's chunks have now into the reading orders of its versions.
+///
+/// `pairs` are old and new ones, the old in order; `at` is the transaction's record time.
+pub async fn renumber(
+    tx: &mut Tx,
+    kb: KbId,
+    id: DocumentId,
+    pairs: &[(i64, i64)],
+    at: RecordTime,
+) -> Result<(), StoreError> {
+    let new = |old: i64| {
+        let place = pairs.binary_search_by_key(&old, |pair| pair.0);
+        place.map_or(old, |place| pairs[place].1)
+    };
+    for version in versions(tx, kb, id).await? {
+        if let Some(order) = version.chunk_order {
+            let order: Vec<i64> = order.into_iter().map(new).collect();
+            let row = params![kb, id, version.version, pack(&order), at];
+            tx.execute(&RENUMBER, row).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The reading orders of versions published or renumbered after a record time, oldest first:
+/// ordinals each.
 pub async fn chunk_orders_since(
     tx: &mut Tx,
     kb: KbId,

@@ -17,6 +17,15 @@ pub enum StoreError {
     /// The store of blobs cannot be reached or is overcharged; the same may succeed in a moment.
     #[error("the blob store is out of reach: {0}")]
     Unreachable(String),
+    /// The settings name a database that cannot be used; trying again is of no use. Holds no
+    /// password.
+    #[error("the database {place} cannot be used: {why}")]
+    Misaddressed {
+        /// Where it is said to be.
+        place: String,
+        /// What is wrong with that, and what would be right.
+        why: String,
+    },
     /// A row with this key is there already; names the table.
     #[error("`{0}` already has a row with this key")]
     Unique(String),
@@ -70,6 +79,9 @@ impl From<StoreError> for Error {
             )
             .retry_after(UNREACHABLE_RETRY)
             .caused_by(failure),
+            StoreError::Misaddressed { .. } => {
+                Error::new(Code::InvalidArgument, failure.to_string())
+            }
             StoreError::Unique(_) | StoreError::Failed { .. } => Error::internal(failure),
         }
     }

@@ -21,7 +21,7 @@ use model::rank::{Ranked, Weights};
 use model::{DocumentId, RecordTime, Role};
 use tokio::task::spawn_blocking;
 
-pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT};
+pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT, form};
 pub use follow::Indexes;
 pub use rows::{ChunkRow, ChunkSpan};
 

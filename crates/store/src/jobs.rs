@@ -113,6 +113,7 @@ statements! {
             ON CONFLICT (tenant_id, kind, key) WHERE state IN ('waiting', 'running') DO NOTHING",
         HEARTBEAT: "UPDATE job SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         PROGRESS: "UPDATE job SET progress = $3 WHERE tenant_id = $1 AND id = $2",
+        HASTEN: "UPDATE job SET run_at = $4 WHERE tenant_id = $1 AND kind = $2 AND key = $3 AND state IN ('waiting', 'running') AND state = 'waiting' AND run_at > $4",
         FINISH: "UPDATE job SET state = 'done', finished_at = $4, lease_until = NULL, error = NULL \
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         RETRY: "UPDATE job SET state = 'waiting', run_at = $4, lease_until = NULL, error = $5 \
@@ -121,10 +122,9 @@ statements! {
             WHERE tenant_id = $1 AND id = $2 AND state = 'running' AND attempts = $3",
         FIND: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
             FROM job WHERE tenant_id = $1 AND id = $2",
-        OF_BASE: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
-            FROM job WHERE tenant_id = $1 AND base_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3",
         BY_KEY: "SELECT tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at \
             FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3 ORDER BY created_at DESC, id DESC LIMIT $4",
+        UNFINISHED: "SELECT kind, key FROM job WHERE tenant_id = $1 AND base_id = $2 AND state IN ('waiting', 'running') ORDER BY kind, key",
         REMOVE_BY_KEY: "DELETE FROM job WHERE tenant_id = $1 AND base_id = $2 AND key = $3",
         PRUNE: "DELETE FROM job WHERE tenant_id = $1 AND state IN ('done', 'failed') AND finished_at < $2",
     }
@@ -178,6 +178,16 @@ pub async fn enqueue(tx: &mut Tx, job: &NewJob<'_>) -> Result<bool, StoreError> 
         job.created_at,
     ];
     Ok(tx.execute(&ENQUEUE, row).await? == 1)
+}
+
+/// Makes a waiting job due at `run_at`, if it was due later; whether it was.
+pub async fn hasten(
+    tx: &mut Tx,
+    kind: &str,
+    key: &str,
+    run_at: RecordTime,
+) -> Result<bool, StoreError> {
+    Ok(tx.execute(&HASTEN, params![kind, key, run_at]).await? == 1)
 }
 
 /// Begins the job that has been due longest: one that waits, or one whose worker let its lease
@@ -281,21 +291,20 @@ pub async fn find(tx: &mut Tx, id: JobId) -> Result<Option<Job>, StoreError> {
     tx.row(&FIND, params![id]).await?.map(read).transpose()
 }
 
-/// Jobs of a base, newest first.
-pub async fn of_base(tx: &mut Tx, kb: KbId, limit: u32) -> Result<Vec<Job>, StoreError> {
-    tx.rows(&OF_BASE, params![kb, limit])
-        .await?
-        .into_iter()
-        .map(read)
-        .collect()
-}
-
 /// Jobs of a base about one thing, newest first.
 pub async fn by_key(tx: &mut Tx, kb: KbId, key: &str, limit: u32) -> Result<Vec<Job>, StoreError> {
     tx.rows(&BY_KEY, params![kb, key, limit])
         .await?
         .into_iter()
         .map(read)
+        .collect()
+}
+
+/// Kind and key of every job of a base that is not done and not given up.
+pub async fn unfinished(tx: &mut Tx, kb: KbId) -> Result<Vec<(String, String)>, StoreError> {
+    let rows = tx.rows(&UNFINISHED, params![kb]).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
         .collect()
 }
 

@@ -11,11 +11,23 @@ pub mod chunks;
 pub mod credentials;
 pub mod documents;
 mod engine;
+pub mod entities;
 mod error;
+pub mod events;
+pub mod evidence;
+pub mod fact_holds;
+pub mod facts;
+pub mod faults;
+pub mod holds;
 pub mod idempotency;
+pub mod identity;
 pub mod index;
 pub mod jobs;
 mod migrations;
+pub mod names;
+pub mod ontology;
+pub mod rows;
+pub mod sources;
 mod sql;
 mod statement;
 pub mod tenants;
@@ -24,7 +36,8 @@ mod value;
 pub mod vectors;
 
 pub use error::StoreError;
-pub use sql::{Db, Options, Recording, Tx};
+pub use migrations::{SchemaStep, check_schema, known_schema};
+pub use sql::{Db, Found, Options, Recording, Tx};
 pub use statement::Statement;
 
 /// Every statement of this room.
@@ -35,8 +48,20 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         chunks::STATEMENTS,
         credentials::STATEMENTS,
         documents::STATEMENTS,
+        entities::STATEMENTS,
+        events::STATEMENTS,
+        evidence::STATEMENTS,
+        facts::STATEMENTS,
+        fact_holds::STATEMENTS,
+        faults::STATEMENTS,
+        holds::STATEMENTS,
         idempotency::STATEMENTS,
+        identity::STATEMENTS,
         jobs::STATEMENTS,
+        names::STATEMENTS,
+        ontology::STATEMENTS,
+        rows::STATEMENTS,
+        sources::STATEMENTS,
         tenants::STATEMENTS,
         users::STATEMENTS,
         vectors::STATEMENTS,
@@ -44,4 +69,5 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
     .into_iter()
     .flatten()
     .copied()
+    .chain(rows::of_tables())
 }

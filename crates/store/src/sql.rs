@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::engine::{postgres, sqlite};
+use crate::migrations::{Migration, SchemaStep};
 use crate::statement::Statement;
 use crate::value::{Param, Row};
 
@@ -25,6 +26,31 @@ pub struct Options {
     pub connections: usize,
     /// The moment written beside migrations that this opening applies.
     pub opened_at: RecordTime,
+    /// The last migration to apply, for a store that rows of an older schema are loaded into;
+    /// none for all of them.
+    pub schema: Option<i64>,
+}
+
+impl Options {
+    /// The migrations to apply now.
+    pub(crate) fn wanted<'a>(
+        &self,
+        pending: &'a [Migration],
+    ) -> impl Iterator<Item = &'a Migration> {
+        let last = self.schema.unwrap_or(i64::MAX);
+        pending.iter().filter(move |step| step.number <= last)
+    }
+}
+
+/// What is found in a store without opening it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The steps that its schema has been through; none in an empty database.
+    pub schema: Vec<SchemaStep>,
+    /// Whether anybody's rows are in it.
+    pub has_tenants: bool,
+    /// Bytes of its tables and indexes.
+    pub bytes: u64,
 }
 
 impl Default for Options {
@@ -33,6 +59,7 @@ impl Default for Options {
             readers: 4,
             connections: 16,
             opened_at: RecordTime::from_micros(0),
+            schema: None,
         }
     }
 }
@@ -48,6 +75,28 @@ pub struct Db {
 enum Engine {
     Sqlite(sqlite::Sqlite),
     Postgres(postgres::Postgres),
+}
+
+/// Which engine a URL names.
+enum Place<'a> {
+    Sqlite(&'a str),
+    Postgres,
+}
+
+impl<'a> Place<'a> {
+    fn of(url: &'a str) -> Result<Self, StoreError> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            return Ok(Place::Sqlite(path));
+        }
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Ok(Place::Postgres);
+        }
+        let scheme = url.split(':').next().unwrap_or_default();
+        Err(StoreError::failed(
+            "open the store",
+            format!("its URL must begin with `sqlite:` or `postgres://`, not `{scheme}:`"),
+        ))
+    }
 }
 
 enum Open {
@@ -76,21 +125,25 @@ impl Db {
     /// If it cannot be opened, was written by a newer version, or its applied migrations differ
     /// from those known here.
     pub async fn open(url: &str, options: Options) -> Result<Db, StoreError> {
-        let engine = if let Some(path) = url.strip_prefix("sqlite:") {
-            Engine::Sqlite(sqlite::Sqlite::open(path, options).await?)
-        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            Engine::Postgres(postgres::Postgres::open(url, options).await?)
-        } else {
-            let scheme = url.split(':').next().unwrap_or_default();
-            return Err(StoreError::failed(
-                "open the store",
-                format!("its URL must begin with `sqlite:` or `postgres://`, not `{scheme}:`"),
-            ));
+        let engine = match Place::of(url)? {
+            Place::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, options).await?),
+            Place::Postgres => Engine::Postgres(postgres::Postgres::open(url, options).await?),
         };
         Ok(Db {
             engine,
             recorder: Arc::default(),
         })
+    }
+
+    /// Looks at the store at `url` without changing it; none if there is no file there.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn inspect(url: &str) -> Result<Option<Found>, StoreError> {
+        match Place::of(url)? {
+            Place::Sqlite(path) => sqlite::inspect(path).await,
+            Place::Postgres => postgres::inspect(url).await.map(Some),
+        }
     }
 
     /// A snapshot of a tenant's rows: every statement sees the same moment.
@@ -157,6 +210,15 @@ impl Db {
         }
     }
 
+    /// Lets PostgreSQL count what was loaded, before it plans how to look it up. SQLite looks rows
+    /// up the way the statements say.
+    pub async fn count_what_was_loaded(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(postgres) => postgres.analyze().await,
+        }
+    }
+
     /// Moves the log into the database file and empties it, so that what was erased is in no
     /// file of ours. PostgreSQL keeps its log to itself: nothing happens there.
     ///
@@ -197,6 +259,18 @@ impl Db {
 }
 
 impl Tx {
+    /// The same snapshot seen as a tenant's, to read all tenants at one moment.
+    ///
+    /// # Panics
+    /// If the transaction is one that writes: such a one is of one tenant to its end.
+    pub fn visit(&mut self, tenant: TenantId) {
+        assert!(
+            self.reads,
+            "only a reading transaction goes from tenant to tenant"
+        );
+        self.tenant = Some(tenant);
+    }
+
     /// The tenant it is opened for; the nil id for the directory.
     pub fn tenant(&self) -> TenantId {
         self.tenant.unwrap_or(TenantId::new(Uuid::nil()))

@@ -28,7 +28,6 @@ statements! {
         SET_PASSWORD: "UPDATE user_account SET password_hash = $3 WHERE tenant_id = $1 AND id = $2",
         SET_EMAIL: "UPDATE user_account SET email = $3 WHERE tenant_id = $1 AND id = $2",
         SET_DISABLED: "UPDATE user_account SET disabled_at = $3 WHERE tenant_id = $1 AND id = $2",
-        SET_SYSTEM_ADMIN: "UPDATE user_account SET system_admin = $3 WHERE tenant_id = $1 AND id = $2",
         INSERT_LINK: "INSERT INTO setup_link (tenant_id, secret_hash, user_id, expires_at) VALUES ($1, $2, $3, $4)",
     }
     directory {
@@ -139,18 +138,6 @@ pub async fn set_disabled(
     disabled_at: Option<RecordTime>,
 ) -> Result<bool, StoreError> {
     Ok(tx.execute(&SET_DISABLED, params![id, disabled_at]).await? == 1)
-}
-
-/// Makes a user a system admin, or no longer one; whether there is such a user.
-pub async fn set_system_admin(
-    tx: &mut Tx,
-    id: UserId,
-    system_admin: bool,
-) -> Result<bool, StoreError> {
-    Ok(tx
-        .execute(&SET_SYSTEM_ADMIN, params![id, system_admin])
-        .await?
-        == 1)
 }
 
 /// Remembers a link by the hash of its secret.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    AuditId, ChunkId, CredentialId, DocumentId, JobId, KbId, RecordTime, RequestId, Role, TenantId,
-    UserId,
+    AuditId, ChunkId, CredentialId, DocumentId, EntityId, EntityTypeId, EventId, FactId, JobId,
+    KbId, RecordTime, RelationTypeId, RequestId, Role, SourceId, TenantId, UserId,
 };
 use uuid::Uuid;
 
@@ -83,10 +83,23 @@ impl Row {
         T::read(value).ok_or_else(|| self.disagree(kind))
     }
 
+    /// All columns, as the engine has them.
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        self.values.collect()
+    }
+
     /// The next column, a name that `T` has.
     pub(crate) fn named<T: std::str::FromStr>(&mut self) -> Result<T, StoreError> {
         let text: String = self.take()?;
         text.parse()
+            .map_err(|_| self.disagree("a name this version does not know"))
+    }
+
+    /// The next column, a name that `T` has, or nothing.
+    pub(crate) fn named_or_none<T: std::str::FromStr>(&mut self) -> Result<Option<T>, StoreError> {
+        let text: Option<String> = self.take()?;
+        text.map(|text| text.parse())
+            .transpose()
             .map_err(|_| self.disagree("a name this version does not know"))
     }
 
@@ -239,7 +252,10 @@ macro_rules! ids {
         }
     )*};
 }
-ids! { TenantId UserId KbId CredentialId DocumentId ChunkId JobId AuditId RequestId }
+ids! {
+    TenantId UserId KbId CredentialId DocumentId ChunkId JobId AuditId RequestId SourceId
+    EntityId EntityTypeId EventId FactId RelationTypeId
+}
 
 impl From<Uuid> for Param<'_> {
     fn from(id: Uuid) -> Self {

@@ -32,6 +32,10 @@ impl Operation for SetMember {
     async fn run(self, cx: &Cx<'_, Base>) -> Result<Member> {
         let kb = cx.target.id();
         let user = crate::users::known(cx, cx.target.tenant(), &self.email).await?;
+        if user.disabled_at.is_some() {
+            let sentence = format!("the account `{}` is disabled", user.email);
+            return Err(Error::new(Code::Conflict, sentence));
+        }
         let mut tx = cx.write().await?;
         let before = bases::stand_of(&mut tx, kb, user.id)
             .await?

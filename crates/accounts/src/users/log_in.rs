@@ -61,6 +61,10 @@ impl Operation for LogIn {
         let found = users::find_by_email(&mut directory, &email).await?;
         drop(directory);
         let found = found.filter(|(user, _)| user.disabled_at.is_none());
+        // From here on the call has a row in the activity of whose address it names.
+        if let Some((user, _)) = &found {
+            cx.recognise(user.tenant, user.id, &user.email);
+        }
         // An unknown address costs as much as a wrong password.
         let known = found.as_ref().and_then(|(_, hash)| hash.clone());
         let right = password::matches(Password::typed(self.password), known).await?;
@@ -78,6 +82,7 @@ impl Operation for LogIn {
             expires_at: Some(cx.now().plus_seconds(SESSION_SECONDS)),
         };
         let created = issue(cx, &mut tx, new).await?;
+        cx.about("token", created.info.id);
         tx.commit(created).await
     }
 }

@@ -42,6 +42,9 @@ impl Operation for SetUp {
         let taken = users::find_by_email(&mut directory, &email).await?;
         drop(directory);
         let (tenant, user) = link.ok_or_else(refused)?;
+        let known = users::find(&mut cx.db.read(tenant).await?, user).await?;
+        cx.recognise(tenant, user, &known.ok_or_else(refused)?.email);
+        cx.about("user", user);
         if taken.is_some_and(|(taken, _)| taken.id != user) {
             return Err(Error::invalid(format!(
                 "`email` must be free, and `{email}` has an account"

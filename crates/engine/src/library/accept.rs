@@ -24,11 +24,12 @@ pub struct Accept<'a> {
     pub blob_hash: [u8; 32],
     /// Bytes.
     pub size: u64,
-    /// What its name says it is.
-    pub media_type: &'a str,
     /// The id it gets if it is not known yet.
     pub fresh_id: DocumentId,
 }
+
+/// The media type of what was not read yet: what a file is, its content says.
+pub(super) const UNREAD: &str = "application/octet-stream";
 
 /// What became of a document that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub async fn accept(tx: &mut Tx, kb: KbId, sent: &Accept<'_>, now: RecordTime) -
     let version = NewVersion {
         blob_hash: sent.blob_hash,
         size: sent.size,
-        media_type: sent.media_type,
+        media_type: UNREAD,
         filename: sent.filename,
         accepted_at: at,
     };
@@ -171,7 +172,7 @@ async fn again(tx: &mut Tx, kb: KbId, document: &Document, at: RecordTime) -> Re
 }
 
 /// Keeps the sender's date until the content is read.
-async fn put_date(
+pub(super) async fn put_date(
     tx: &mut Tx,
     kb: KbId,
     version: (DocumentId, u32),
@@ -181,6 +182,7 @@ async fn put_date(
         return Ok(());
     };
     let parsed = Parsed {
+        media_type: None,
         title: None,
         document_date: Some(&date),
         date_source: Some(DateSource::Source.name()),

@@ -1,22 +1,28 @@
 //! What a sender knows a document by.
 
-use model::Role;
+use model::{Role, SourceId};
 
 /// The text cannot be a key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("must be 1 to {LENGTH_MAX} characters without line breaks or control characters")]
+#[error(
+    "must be 1 to {LENGTH_MAX} characters, in at most {BYTES_MAX} bytes, without line breaks or control characters"
+)]
 pub struct NotAKey;
 
 /// Longest key, in characters.
 const LENGTH_MAX: usize = 1000;
+/// Longest key, in bytes of UTF-8: an index of PostgreSQL takes no more than 2,704.
+const BYTES_MAX: usize = 2000;
 
-/// Stands between a key and the role that its document asks for; no key contains it.
-const ROLE_MARK: char = '\u{1f}';
+/// Stands between a key and the role that its document asks for, or the source that it is from;
+/// no key contains it.
+const MARK: char = '\u{1f}';
 
 /// A key as its sender writes it: a path, an address, a number of another system.
 ///
 /// Documents that ask for different roles have keys of their own, so that nobody learns from a
-/// key that is taken what they may not see.
+/// key that is taken what they may not see. So have those of a source: one sender's names are
+/// nothing to another's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalKey(String);
 
@@ -28,28 +34,41 @@ impl ExternalKey {
     pub fn new(text: &str) -> Result<Self, NotAKey> {
         let text = text.trim();
         let length = text.chars().count();
-        if length == 0 || LENGTH_MAX < length || text.chars().any(char::is_control) {
+        let fits = (1..=LENGTH_MAX).contains(&length) && text.len() <= BYTES_MAX;
+        if !fits || text.chars().any(char::is_control) {
             return Err(NotAKey);
         }
         Ok(Self(text.to_owned()))
     }
 
+    /// The key.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The key as its sender wrote it.
     pub fn shown(stored: &str) -> &str {
-        stored.split(ROLE_MARK).next().unwrap_or(stored)
+        stored.split(MARK).next().unwrap_or(stored)
     }
 
     /// The key as it is stored for a document that asks for `least_role`.
     pub(super) fn stored(&self, least_role: Role) -> String {
         match least_role {
             Role::Viewer => self.0.clone(),
-            role => format!("{}{ROLE_MARK}{role}", self.0),
+            role => format!("{}{MARK}{role}", self.0),
         }
+    }
+
+    /// The key as it is stored for a document of a source.
+    pub(super) fn of_source(&self, source: SourceId) -> String {
+        format!("{}{MARK}{source}", self.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -62,8 +81,17 @@ mod tests {
     }
 
     #[test]
+    fn two_sources_may_use_one_key() {
+        let key = ExternalKey::new("7").unwrap();
+        let [one, other] = [1, 2].map(|n| SourceId::new(Uuid::from_u128(n)));
+        assert_eq!(ExternalKey::shown(&key.of_source(one)), "7");
+        assert_ne!(key.of_source(one), key.of_source(other));
+    }
+
+    #[test]
     fn a_key_that_could_pass_for_another_roles_is_refused() {
-        for text in ["", "  ", "a\u{1f}admin", "a\nb", &"k".repeat(1001)] {
+        let long = ["k".repeat(1001), "結".repeat(700)];
+        for text in ["", "  ", "a\u{1f}admin", "a\nb", &long[0], &long[1]] {
             assert_eq!(ExternalKey::new(text), Err(NotAKey));
         }
     }

@@ -2,16 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::document::{DateSource, ParsedDocument};
+use model::document::{DateSource, DocumentDate, ParsedDocument, Section};
 use model::passages::{self, Passage};
 use model::{ChunkId, DocumentId, KbId, RecordTime, Result};
 use store::chunks::NewChunk;
-use store::documents::{DocumentState, Parsed, StoredSection};
+use store::documents::{DocumentState, NewVersion, Parsed, StoredSection};
 use store::{Tx, bases, chunks, documents};
 
 /// A version's text as it will be stored, worked out before any transaction is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
+    media_type: Option<String>,
     title: String,
     stated_title: Option<String>,
     date: Option<(String, DateSource)>,
@@ -42,6 +43,7 @@ impl Prepared {
             title: parsed.title.clone().unwrap_or_else(|| filename.to_owned()),
             ids: passages::identify(document, &passages),
             passages,
+            media_type: parsed.media_type,
             stated_title: parsed.title,
             date: parsed
                 .date
@@ -51,6 +53,61 @@ impl Prepared {
             char_count,
         }
     }
+}
+
+/// What was read of the version that is held, if reading `accepted` would give the same: it has
+/// the same bytes, and a name with the same ending. A move of many large files is cheap by that.
+///
+/// None too where the held version's date is its sender's, so that the content's own is not known,
+/// and would be needed.
+pub async fn read_before(
+    tx: &mut Tx,
+    kb: KbId,
+    accepted: &documents::Version,
+) -> Result<Option<ParsedDocument>> {
+    let document = documents::find(tx, kb, accepted.document).await?;
+    let Some(held) = document.and_then(|document| document.held_version) else {
+        return Ok(None);
+    };
+    let this = (accepted.document, held);
+    let Some(held) = documents::version(tx, kb, this).await? else {
+        return Ok(None);
+    };
+    let by_sender = |version: &documents::Version| {
+        version.date_source.as_deref() == Some(DateSource::Source.name())
+    };
+    let reads_the_same = held.blob_hash == accepted.blob_hash
+        && ending(&held.filename) == ending(&accepted.filename)
+        && (!by_sender(&held) || by_sender(accepted));
+    if !reads_the_same {
+        return Ok(None);
+    }
+    let date = match (&held.document_date, held.date_source.as_deref()) {
+        (Some(date), Some(source)) => date
+            .parse()
+            .ok()
+            .zip(DateSource::named(source))
+            .map(|(value, source)| DocumentDate { value, source }),
+        _ => None,
+    };
+    let sections = documents::sections(tx, kb, this, 0, u64::MAX).await?;
+    let sections = sections.into_iter().map(|section| Section {
+        heading_path: section.heading_path,
+        body: section.body,
+    });
+    Ok(Some(ParsedDocument {
+        media_type: Some(held.media_type),
+        title: held.title,
+        date,
+        sections: sections.collect(),
+        left_out: held.left_out,
+    }))
+}
+
+fn ending(filename: &str) -> Option<String> {
+    let file = filename.rsplit('/').next().unwrap_or(filename);
+    let ending = file.rsplit_once('.').map(|(_, ending)| ending);
+    ending.map(str::to_ascii_lowercase)
 }
 
 /// The document without what a database cannot store as text, bodies trimmed.
@@ -186,6 +243,84 @@ pub async fn publish(
     Ok(Published::Held(at))
 }
 
+/// Holds what a held version's file says by now, as a version of its own; its number. None if the
+/// file says what it said, or something else is held or on its way by now.
+///
+/// Passages that read as before keep their ids, and their rows too.
+pub async fn read_anew(
+    tx: &mut Tx,
+    kb: KbId,
+    (id, version): (DocumentId, u32),
+    prepared: &Prepared,
+    now: RecordTime,
+) -> Result<Option<u32>> {
+    let Some(document) = documents::find(tx, kb, id).await? else {
+        return Ok(None);
+    };
+    let is_overtaken = document.held_version != Some(version) || document.version != version;
+    let held = documents::version(tx, kb, (id, version)).await?;
+    let (Some(held), false) = (held, is_overtaken) else {
+        return Ok(None);
+    };
+    if is_same(tx, kb, &held, prepared).await? {
+        return Ok(None);
+    }
+    let at = bases::advance_clock(tx, kb, now).await?;
+    let again = NewVersion {
+        blob_hash: held.blob_hash,
+        size: held.size,
+        media_type: &held.media_type,
+        filename: &held.filename,
+        accepted_at: at,
+    };
+    let Some(number) = documents::add_version(tx, kb, id, &again).await? else {
+        return Ok(None);
+    };
+    // A date that came with the file is not in it.
+    if held.date_source.as_deref() == Some(DateSource::Source.name()) {
+        let stated = Parsed {
+            title: None,
+            document_date: held.document_date.as_deref(),
+            date_source: held.date_source.as_deref(),
+            left_out: &[],
+            char_count: 0,
+        };
+        documents::put_parsed(tx, kb, (id, number), &stated, &[]).await?;
+    }
+    publish(tx, kb, (id, number), prepared, now).await?;
+    Ok(Some(number))
+}
+
+/// Whether a version's text, titles and passages are what was read now.
+async fn is_same(
+    tx: &mut Tx,
+    kb: KbId,
+    held: &documents::Version,
+    prepared: &Prepared,
+) -> Result<bool> {
+    let from_sender = held.date_source.as_deref() == Some(DateSource::Source.name());
+    let date = prepared.date.as_ref().map(|(date, _)| date.as_str());
+    if held.title != prepared.stated_title
+        || held.left_out != prepared.left_out
+        || (!from_sender && held.document_date.as_deref() != date)
+    {
+        return Ok(false);
+    }
+    let version = (held.document, held.version);
+    let sections = documents::sections(tx, kb, version, 0, u64::MAX).await?;
+    if sections != prepared.sections {
+        return Ok(false);
+    }
+    let order = held.chunk_order.clone().unwrap_or_default();
+    let rows = chunks::by_ordinals(tx, kb, &order).await?;
+    let ids: HashMap<i64, ChunkId> = rows.iter().map(|row| (row.ordinal, row.id)).collect();
+    let ids: Vec<ChunkId> = order
+        .iter()
+        .filter_map(|row| ids.get(row).copied())
+        .collect();
+    Ok(ids == prepared.ids)
+}
+
 async fn store_text(
     tx: &mut Tx,
     kb: KbId,
@@ -203,6 +338,7 @@ async fn store_text(
         (None, false) => (None, None),
     };
     let parsed = Parsed {
+        media_type: prepared.media_type.as_deref(),
         title: prepared.stated_title.as_deref(),
         document_date: date,
         date_source: source,
@@ -214,7 +350,6 @@ async fn store_text(
 
 #[cfg(test)]
 mod tests {
-    use model::document::Section;
     use proptest::prelude::*;
     use uuid::Uuid;
 

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use model::{DocumentId, KbId, RecordTime, Result};
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result};
 use store::blobs::{BlobKey, Blobs};
 use store::documents::Restored;
-use store::{Tx, bases, chunks, documents, jobs, vectors};
+use store::{Tx, bases, chunks, documents, holds, idempotency, jobs, sources, vectors};
+
+use super::ExternalKey;
 
 /// A document that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +104,8 @@ pub async fn restore(
     }))
 }
 
-/// Erases a document's text, names, passages, vectors and waiting jobs for good; none if it was
-/// purged already. Its row and its activity stay, without a word of it.
+/// Erases a document's text, names, passages, vectors, waiting jobs and the stored answers about
+/// it for good; none if it was purged already. Its row and its activity stay, without a word of it.
 ///
 /// `job_keys` name the jobs about it. The caller erases the blobs after the commit.
 pub async fn purge(
@@ -114,6 +116,10 @@ pub async fn purge(
     now: RecordTime,
 ) -> Result<Option<Purged>> {
     let at = bases::advance_clock(tx, kb, now).await?;
+    if let Some(document) = documents::find(tx, kb, id).await? {
+        let key = ExternalKey::shown(&document.external_key);
+        sources::forget_document(tx, kb, id, key).await?;
+    }
     let Some(blobs) = documents::purge(tx, kb, id, at).await? else {
         return Ok(None);
     };
@@ -123,6 +129,7 @@ pub async fn purge(
     for key in job_keys {
         jobs::remove_by_key(tx, kb, key).await?;
     }
+    idempotency::erase(tx, kb, &id.to_string()).await?;
     Ok(Some(Purged { blobs }))
 }
 
@@ -130,6 +137,9 @@ pub async fn purge(
 ///
 /// The base's one place for a writer is taken meanwhile, so that no document with the same bytes
 /// is accepted between the look and the erasing.
+///
+/// # Errors
+/// `unavailable` while a backup reads files; they are erased after it.
 pub async fn erase_blobs(
     tx: &mut Tx,
     blobs: &Blobs,
@@ -138,16 +148,24 @@ pub async fn erase_blobs(
     now: RecordTime,
 ) -> Result<()> {
     bases::advance_clock(tx, kb, now).await?;
+    let mut free = Vec::new();
     for hash in hashes {
         if !documents::refers_to_blob(tx, kb, hash).await? {
-            blobs
-                .delete(&BlobKey {
-                    tenant: tx.tenant(),
-                    kb,
-                    hash: *hash,
-                })
-                .await?;
+            free.push(hash);
         }
+    }
+    // After the look at what refers to them; see `store::holds`.
+    if !free.is_empty() && holds::is_held(tx, now).await? {
+        let sentence = "a backup is being made, and files are erased only after it";
+        return Err(Error::new(Code::Unavailable, sentence).retry_after(60));
+    }
+    for hash in free {
+        let key = BlobKey {
+            tenant: tx.tenant(),
+            kb,
+            hash: *hash,
+        };
+        blobs.delete(&key).await?;
     }
     Ok(())
 }

@@ -88,6 +88,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
         date: properties.date,
         sections: reader.outline.finish(),
         left_out: reader.left.sentences(),
+        ..ParsedDocument::default()
     })
 }
 

@@ -27,6 +27,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
         date: date::stated(stated),
         sections: mail.outline.finish(),
         left_out: mail.left_out,
+        ..ParsedDocument::default()
     })
 }
 

@@ -54,6 +54,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
         date: date::stated(book.date.as_deref().and_then(date::iso)),
         sections: outline.finish(),
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

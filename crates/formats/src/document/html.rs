@@ -39,6 +39,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
         date: page.date,
         sections,
         left_out,
+        ..ParsedDocument::default()
     })
 }
 
@@ -60,6 +61,33 @@ pub(super) struct Page {
 /// [`DocumentError::Depth`] for a page nested deeper than browsers build: the time to build its
 /// tree grows with the square of its depth.
 pub(super) fn read(source: &str) -> Result<Page, DocumentError> {
+    let dom = tree_of(source)?;
+    let (blocks, left_out) = walk::blocks(&dom);
+    Ok(Page {
+        title: title(&dom),
+        date: stated_date(&dom),
+        blocks,
+        left_out,
+    })
+}
+
+/// Where the links of a page lead, as they are written, in their order.
+///
+/// # Errors
+/// As for [`read`].
+pub(super) fn links(source: &str) -> Result<Vec<String>, DocumentError> {
+    let dom = tree_of(source)?;
+    let links = dom.all().filter(|node| dom.tag(*node) == "a");
+    Ok(links
+        .filter_map(|node| dom.attribute(node, "href"))
+        .collect())
+}
+
+/// The tree of a page or a fragment of one.
+///
+/// # Errors
+/// As for [`read`].
+fn tree_of(source: &str) -> Result<Dom, DocumentError> {
     let options = ParseOpts {
         tree_builder: TreeBuilderOpts {
             scripting_enabled: true,
@@ -80,14 +108,7 @@ pub(super) fn read(source: &str) -> Result<Page, DocumentError> {
             });
         }
     }
-    let dom = parser.finish();
-    let (blocks, left_out) = walk::blocks(&dom);
-    Ok(Page {
-        title: title(&dom),
-        date: stated_date(&dom),
-        blocks,
-        left_out,
-    })
+    Ok(parser.finish())
 }
 
 fn has_mark(bytes: &[u8]) -> bool {

@@ -39,6 +39,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
         date: date::stated(front.date.as_deref().and_then(date::iso)),
         sections,
         left_out: decoded.left_out,
+        ..ParsedDocument::default()
     })
 }
 

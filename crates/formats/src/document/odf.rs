@@ -224,6 +224,7 @@ fn finish(archive: &mut Archive<'_>, reader: Reader) -> Result<ParsedDocument, D
         date: date::stated(changed.or(made)),
         sections: reader.finish(),
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

@@ -76,6 +76,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
         date: stated,
         sections: outline.finish(),
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

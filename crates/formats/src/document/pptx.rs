@@ -52,6 +52,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
         date: properties.date,
         sections: deck.outline.finish(),
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

@@ -602,6 +602,7 @@ impl Reader {
             date: date::stated(self.revised.or(self.created)),
             sections: self.outline.finish(),
             left_out: self.left_out,
+            ..ParsedDocument::default()
         }
     }
 }

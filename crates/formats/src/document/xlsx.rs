@@ -71,6 +71,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Doc
         date: properties.date,
         sections: outline.finish(),
         left_out,
+        ..ParsedDocument::default()
     })
 }
 

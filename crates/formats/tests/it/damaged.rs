@@ -41,6 +41,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_list_of_links_never_panics(
+        feed in any::<bool>(),
+        places in proptest::collection::vec((0..120_usize, any::<u8>()), 0..12),
+        length in 0..200_usize,
+    ) {
+        let mut bytes = if feed {
+            b"<rss><channel><item><link>https://a.test/&amp;b</link><pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate><guid>c</guid></item></channel></rss>".to_vec()
+        } else {
+            b"<urlset><url><loc>https://a.test/&#x41;</loc></url></urlset><a href='b'>c</a><svg><a href=d><title></svg><template><a href=e><table><a href=f>".to_vec()
+        };
+        for (at, byte) in places {
+            bytes[at] = byte;
+        }
+        bytes.truncate(length);
+
+        let _ = formats::document::links::parse(&bytes);
+    }
+}
+
 /// Inputs that once went wrong, kept.
 #[test]
 fn inputs_that_went_wrong_once_are_answered() {

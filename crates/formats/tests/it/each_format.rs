@@ -328,6 +328,28 @@ fn a_slide_is_a_section_headed_by_its_title() {
 }
 
 #[test]
+fn an_open_document_list_shows_the_marks_that_its_style_shows() {
+    let style = |name: &str, level: &str| {
+        format!(
+            "<text:list-style style:name=\"{name}\"><text:{level} text:level=\"1\"/></text:list-style>"
+        )
+    };
+    let list = |style: &str| {
+        format!(
+            "<text:list text:style-name=\"{style}\"><text:list-item><text:p>{style}</text:p></text:list-item></text:list>"
+        )
+    };
+    let styles = style("dots", "list-level-style-bullet text:bullet-char=\"•\"")
+        + &style("counted", "list-level-style-number style:num-format=\"1\"")
+        + &style("plain", "list-level-style-number style:num-format=\"\"");
+    let body = styles + &list("dots") + &list("counted") + &list("plain");
+
+    let document = read(Format::Odt, &odf("text", &body)).unwrap();
+
+    assert_eq!(told(&document), [": - dots\n\n1. counted\n\nplain"]);
+}
+
+#[test]
 fn an_open_document_text_keeps_lists_notes_and_tables() {
     let body = "<text:p>Before.</text:p><text:h text:outline-level=\"1\">Scope</text:h>\
         <text:p>Two<text:s text:c=\"2\"/>spaces<text:note><text:note-citation>1</text:note-citation>\

@@ -1,8 +1,9 @@
 use engine::library::{self, Accept, Action, ExternalKey};
-use kernel::{Base, Cx, Method, Operation, Reply, Spec, Upload, job};
+use kernel::{Base, Core, Cx, Method, Operation, Reply, Spec, Upload, job};
 use model::{Code, DocumentId, Error, Result, Role, WorldTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::blobs::BlobKey;
 
 use super::{ParseDocument, State};
 
@@ -102,11 +103,7 @@ impl Operation for AddDocument {
                 "the file `{filename}` is empty: it has 0 bytes"
             )));
         }
-        if let Some(asked) = self.least_role.filter(|&asked| role < asked) {
-            let sentence =
-                format!("`least_role` must be at most your own role `{role}`, not `{asked}`");
-            return Err(Error::invalid(sentence));
-        }
+        at_most(role, self.least_role)?;
         let (blob_hash, size) = (staged.hash, staged.size);
         let blob = cx.blobs.keep(staged, tenant, kb).await?;
 
@@ -119,16 +116,10 @@ impl Operation for AddDocument {
             date: self.doc_time,
             blob_hash,
             size,
-            media_type: media_type(&filename),
             fresh_id: DocumentId::new(cx.ids.next()),
         };
         let accepted = library::accept(&mut tx, kb, &sent, cx.now()).await?;
-        // A purge of another document with the same bytes may have erased them just before.
-        if !cx.blobs.exists(&blob).await? {
-            let sentence =
-                "the file was erased with another document while it came in; send it again";
-            return Err(Error::new(Code::Unavailable, sentence).retry_after(1));
-        }
+        still_kept(cx, &blob).await?;
         let (document, version) = (accepted.document, accepted.version);
         if accepted.to_parse {
             job::enqueue(cx, &mut tx, Some(kb), &ParseDocument { document, version }).await?;
@@ -145,10 +136,30 @@ impl Operation for AddDocument {
     }
 }
 
+/// Refuses a least role above the caller's own.
+pub(crate) fn at_most(role: Role, least_role: Option<Role>) -> Result<()> {
+    match least_role.filter(|&asked| role < asked) {
+        None => Ok(()),
+        Some(asked) => Err(Error::invalid(format!(
+            "`least_role` must be at most your own role `{role}`, not `{asked}`"
+        ))),
+    }
+}
+
+/// Refuses if a purge of another document with the same bytes erased them just before; called
+/// where the base's one place for a writer is taken.
+pub(crate) async fn still_kept(core: &Core, blob: &BlobKey) -> Result<()> {
+    if core.blobs.exists(blob).await? {
+        return Ok(());
+    }
+    let sentence = "the file was erased with another document while it came in; send it again";
+    Err(Error::new(Code::Unavailable, sentence).retry_after(1))
+}
+
 /// Longest name of a file, in characters.
 const NAME_LENGTH_MAX: usize = 500;
 
-fn file_name(given: Option<String>) -> Result<String> {
+pub(crate) fn file_name(given: Option<String>) -> Result<String> {
     let Some(name) = given else {
         return Err(Error::invalid(
             "`filename` is missing, and the file came without a name",
@@ -165,21 +176,6 @@ fn file_name(given: Option<String>) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// What a name says its file is; the parser looks at the bytes.
-fn media_type(filename: &str) -> &'static str {
-    let ending = filename
-        .rsplit_once('.')
-        .map(|(_, ending)| ending.to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("md" | "markdown") => "text/markdown",
-        Some("txt" | "text") => "text/plain",
-        Some("html" | "htm" | "xhtml") => "text/html",
-        Some("pdf") => "application/pdf",
-        Some("docx") => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        _ => "application/octet-stream",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,11 +187,5 @@ mod tests {
             let refused = file_name(given.map(str::to_owned)).unwrap_err();
             assert!(refused.message.starts_with("`filename`"), "{refused}");
         }
-    }
-
-    #[test]
-    fn the_ending_of_a_name_tells_its_media_type_in_any_case() {
-        assert_eq!(media_type("Plan.MD"), "text/markdown");
-        assert_eq!(media_type("README"), "application/octet-stream");
     }
 }

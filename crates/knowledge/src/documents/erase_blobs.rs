@@ -31,7 +31,9 @@ impl EraseBlobs {
 
 impl Job for EraseBlobs {
     const KIND: &'static str = "erase_blobs";
-    const ATTEMPTS: u32 = 10;
+    // A backup or a long reader stands in its way for as long as it takes: some hours, by then a
+    // minute between two attempts.
+    const ATTEMPTS: u32 = 600;
 
     fn key(&self) -> String {
         self.document.to_string()

@@ -34,7 +34,7 @@ pub struct VersionInfo {
     pub size: u64,
     /// SHA-256 of its file, in hexadecimal.
     pub sha256: String,
-    /// What its file's name says it is.
+    /// What it is by its content; `application/octet-stream` until it was read.
     pub media_type: String,
     /// When it came in.
     pub accepted_at: RecordTime,
@@ -74,7 +74,8 @@ impl From<Version> for VersionInfo {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

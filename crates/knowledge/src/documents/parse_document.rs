@@ -2,6 +2,7 @@
 
 use engine::library::{self, Prepared, Published};
 use kernel::{Job, JobCx, JobError, job};
+use model::document::ParsedDocument;
 use model::{Code, DocumentId, Error, KbId, Result};
 use providers::ParseFailure;
 use serde::{Deserialize, Serialize};
@@ -37,20 +38,16 @@ impl Job for ParseDocument {
             return Ok(());
         };
 
-        let blob = BlobKey {
-            tenant: cx.tenant,
-            kb,
-            hash: accepted.blob_hash,
+        let before =
+            library::read_before(&mut core.db.read(cx.tenant).await?, kb, &accepted).await?;
+        let (document, filename, hash) = (self.document, &accepted.filename, accepted.blob_hash);
+        let parsed = match before {
+            Some(parsed) => parsed,
+            None => match read_file(cx, kb, document, hash, filename).await? {
+                Some(parsed) => parsed,
+                None => return Ok(()),
+            },
         };
-        let bytes = core.blobs.get(&blob).await?;
-        let Some(bytes) = bytes else {
-            return gone(cx, kb, self.document).await;
-        };
-        let parsed = core
-            .parser
-            .parse(FORMAT, &accepted.filename, bytes)
-            .await
-            .map_err(refusal)?;
         // Cutting a long text is arithmetic: on a thread of its own, so that calls go on.
         let (document, filename) = (self.document, accepted.filename);
         let prepared =
@@ -98,6 +95,27 @@ impl ParseDocument {
         tx.commit().await?;
         Ok(accepted.filter(|_| !is_held))
     }
+}
+
+/// What the file of a document says; none if a purge has erased it.
+pub(super) async fn read_file(
+    cx: &JobCx,
+    kb: KbId,
+    document: DocumentId,
+    hash: [u8; 32],
+    filename: &str,
+) -> Result<Option<ParsedDocument>, JobError> {
+    let blob = BlobKey {
+        tenant: cx.tenant,
+        kb,
+        hash,
+    };
+    let Some(bytes) = cx.core.blobs.get(&blob).await? else {
+        gone(cx, kb, document).await?;
+        return Ok(None);
+    };
+    let parsed = cx.core.parser.parse(FORMAT, filename, bytes).await;
+    Ok(Some(parsed.map_err(refusal)?))
 }
 
 /// The job's base.

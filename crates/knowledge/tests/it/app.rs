@@ -12,7 +12,7 @@ use kernel::principal::Caller;
 use kernel::{Answer, Chance, Clock, Core, Credential, Door, Principal, Registry, Upload, job};
 use knowledge::{JOBS, OPS};
 use model::{Error, KbId, RecordTime, RequestId, Role, TenantId, UserId, Visibility};
-use providers::{Embedder, ParserOptions, ParserPool};
+use providers::{Embedder, Fetcher, ParserOptions, ParserPool};
 use serde_json::{Value, json};
 use store::bases::{self, Base};
 use store::blobs::Blobs;
@@ -115,13 +115,14 @@ impl App {
                 PathBuf::from(env!("CARGO_BIN_EXE_document_parser_child")),
                 [],
             )),
+            fetcher: Fetcher::scripted([]),
             models: place("models"),
             manual,
             clock: Clock::set_to(BEGIN),
             chance: Chance::counted(),
             limits: Limits::default(),
         };
-        let (core, registry) = (Core::new(parts), Registry::new(&[OPS]));
+        let (core, registry) = (Core::new(parts), Registry::new(&[OPS, crate::calls::OPS]));
         App {
             core,
             registry,
@@ -192,28 +193,57 @@ impl Person<'_> {
         self.add_bytes(filename, text.as_bytes(), more).await
     }
 
+    /// The person's id.
+    pub fn id(&self) -> Uuid {
+        self.user.uuid()
+    }
+
+    /// Calls an operation with an idempotency key.
+    pub async fn call_with_key(
+        &self,
+        name: &str,
+        arguments: Value,
+        key: &str,
+    ) -> Result<Answer, Error> {
+        let key = Some(key.to_owned());
+        self.carry(name, arguments, Carried { key, upload: None })
+            .await
+    }
+
+    /// Sends a file with an idempotency key.
+    pub async fn add_with_key(
+        &self,
+        filename: &str,
+        text: &str,
+        key: &str,
+    ) -> Result<Answer, Error> {
+        let carried = Carried {
+            upload: Some(self.upload(filename, text.as_bytes()).await),
+            key: Some(key.to_owned()),
+        };
+        self.carry("add_document", json!({}), carried).await
+    }
+
     pub async fn add_bytes(
         &self,
         filename: &str,
         bytes: &[u8],
         more: Value,
     ) -> Result<Answer, Error> {
+        let carried = Carried {
+            upload: Some(self.upload(filename, bytes).await),
+            key: None,
+        };
+        self.carry("add_document", more, carried).await
+    }
+
+    async fn upload(&self, filename: &str, bytes: &[u8]) -> Upload {
         let mut staging = self.app.core.blobs.stage(1 << 20).await.unwrap();
         staging.write(bytes).await.unwrap();
-        let staged = staging.finish().await.unwrap();
-        let upload = Some(Upload {
-            staged,
+        Upload {
+            staged: staging.finish().await.unwrap(),
             filename: Some(filename.to_owned()),
-        });
-        self.carry(
-            "add_document",
-            more,
-            Carried {
-                upload,
-                ..Carried::default()
-            },
-        )
-        .await
+        }
     }
 
     async fn carry(&self, name: &str, arguments: Value, carried: Carried) -> Result<Answer, Error> {
@@ -228,6 +258,7 @@ impl Person<'_> {
         };
         let caller = Caller {
             principal: Some(principal),
+            client: None,
             door: Door::Rest,
             request: RequestId::new(Uuid::from_u128(99)),
         };

@@ -1,7 +1,12 @@
 //! The library as its callers see it, on both engines.
 
 mod app;
+mod calls;
 mod documents;
+mod facts;
 mod failures;
+mod ledger;
+mod orphans;
 mod reading;
 mod rights;
+mod sources;

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Interval;
+
 /// How exactly a date is stated, coarsest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -57,6 +59,92 @@ impl WorldTime {
     pub const fn year(self) -> i32 {
         self.year
     }
+
+    /// The time that the statement covers: "1861" is the whole year, half-open.
+    pub fn interval(self) -> Interval {
+        Interval::new(self.start_micros(), self.end_micros()).expect("a date ends after it begins")
+    }
+
+    /// Its first instant, in UTC microseconds since 1970; never an open end.
+    pub fn start_micros(self) -> i64 {
+        let days = days_from_civil(self.year, self.month, self.day);
+        let seconds = days * SECONDS_A_DAY
+            + i64::from(self.hour) * 3600
+            + i64::from(self.minute) * 60
+            + i64::from(self.second);
+        seconds * MICROS
+    }
+
+    /// The first instant after it: where the next date of its precision begins.
+    pub fn end_micros(self) -> i64 {
+        let (year, month) = (self.year, self.month);
+        let next_day = |year, month| days_from_civil(year, month, 1) * SECONDS_A_DAY * MICROS;
+        match self.precision {
+            Precision::Year => next_day(year + 1, 1),
+            Precision::Month if month == 12 => next_day(year + 1, 1),
+            Precision::Month => next_day(year, month + 1),
+            Precision::Day => self.start_micros() + SECONDS_A_DAY * MICROS,
+            Precision::Hour => self.start_micros() + 3600 * MICROS,
+            Precision::Minute => self.start_micros() + 60 * MICROS,
+            Precision::Second => self.start_micros() + MICROS,
+        }
+    }
+
+    /// The date of this precision that covers an instant; none outside of the years that can be
+    /// stated.
+    pub fn covering(micros: i64, precision: Precision) -> Option<Self> {
+        let seconds = micros.div_euclid(MICROS);
+        let (days, rest) = (
+            seconds.div_euclid(SECONDS_A_DAY),
+            seconds.rem_euclid(SECONDS_A_DAY),
+        );
+        let (year, month, day) = civil_from_days(days)?;
+        let part = |value: i64| u8::try_from(value).expect("a part of a day is below 60");
+        let at_least = |finest: Precision, value: u8, first: u8| {
+            if finest <= precision { value } else { first }
+        };
+        Some(Self {
+            year,
+            month: at_least(Precision::Month, month, 1),
+            day: at_least(Precision::Day, day, 1),
+            hour: at_least(Precision::Hour, part(rest / 3600), 0),
+            minute: at_least(Precision::Minute, part(rest / 60 % 60), 0),
+            second: at_least(Precision::Second, part(rest % 60), 0),
+            precision,
+        })
+    }
+}
+
+const MICROS: i64 = 1_000_000;
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, in 400-year eras that
+/// begin in March, so that the leap day is a year's last (Hinnant, "chrono-compatible low-level
+/// date algorithms", 2013).
+fn days_from_civil(year: i32, month: u8, day: u8) -> i64 {
+    let (month, day) = (i64::from(month), i64::from(day));
+    let year = i64::from(year) - i64::from(month <= 2);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// The inverse of [`days_from_civil`]; none outside of [`WorldTime::YEARS`].
+fn civil_from_days(days: i64) -> Option<(i32, u8, u8)> {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = (march_month + 2) % 12 + 1;
+    let year = i32::try_from(year_of_era + era * 400 + i64::from(month <= 2)).ok()?;
+    let part = |value: i64| u8::try_from(value).expect("a month and a day are below 32");
+    WorldTime::YEARS
+        .contains(&year)
+        .then(|| (year, part(month), part(day)))
 }
 
 const fn days_in(year: i32, month: u8) -> u8 {
@@ -212,6 +300,41 @@ mod tests {
             "2000-02-29T17:05:09Z",
         ] {
             assert_eq!(text.parse::<WorldTime>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_date_covers_all_of_what_it_names_and_the_next_begins_where_it_ends() {
+        for (text, next) in [
+            ("1861", "1862"),
+            ("-0001", "0000"),
+            ("1861-12", "1862-01"),
+            ("2000-02-28", "2000-02-29"),
+            ("1900-02-28", "1900-03-01"),
+            ("1969-12-31T23Z", "1970-01-01T00Z"),
+            ("2026-01-01T00:59Z", "2026-01-01T01:00Z"),
+            ("9999-12-31T23:59:58Z", "9999-12-31T23:59:59Z"),
+        ] {
+            let (date, next): (WorldTime, WorldTime) =
+                (text.parse().unwrap(), next.parse().unwrap());
+            assert_eq!(date.end_micros(), next.start_micros(), "{text}");
+        }
+        assert_eq!("1970".parse::<WorldTime>().unwrap().start_micros(), 0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_date_that_covers_an_instant_of_a_date_is_that_date(
+            micros in -377_000_000_000_000_000_i64..253_000_000_000_000_000,
+        ) {
+            for precision in [Precision::Year, Precision::Month, Precision::Day,
+                Precision::Hour, Precision::Minute, Precision::Second] {
+                let Some(date) = WorldTime::covering(micros, precision) else { continue };
+                let covers = date.start_micros() <= micros && micros < date.end_micros();
+                proptest::prop_assert!(covers, "{date} {micros}");
+                proptest::prop_assert_eq!(WorldTime::covering(date.end_micros() - 1, precision), Some(date));
+                proptest::prop_assert_eq!(date.to_string().parse::<WorldTime>().unwrap(), date);
+            }
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use providers::fetch::{FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Names};
+use providers::fetch::{
+    Answered, FetchError, FetchLimits, FetchOptions, Fetched, Fetcher, Known, Names,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -72,6 +74,11 @@ fn answer(request: &str, port: u16) -> String {
     match path.split_once("/to?").map_or(path, |(_, to)| to) {
         "/page" => body("knots"),
         "/request" => body(request),
+        "/known" if request.contains("if-none-match: \"7\"") => {
+            "HTTP/1.1 304 Not Modified\r\nETag: \"7\"\r\n\r\n".into()
+        }
+        "/known" => "HTTP/1.1 200 OK\r\nETag: \"7\"\r\nLast-Modified: Wed, 01 May 2024 00:00:00 GMT\r\nContent-Length: 5\r\n\r\nknots".into(),
+        "/unasked" => "HTTP/1.1 304 Not Modified\r\n\r\n".into(),
         "/hang" => "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".into(),
         "/absent" => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".into(),
         "/announced" => format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 1u64 << 40),
@@ -376,4 +383,41 @@ async fn a_scripted_fetcher_knows_its_pages_only() {
     );
     let absent = get(&fetcher, "https://example.org/other").await;
     assert!(matches!(absent, Err(FetchError::NoAddress(_))));
+}
+
+#[tokio::test]
+async fn what_is_known_is_not_sent_again_behind_redirects_too() {
+    let site = Site::start().await;
+    let fetcher = site.fetcher(local());
+    let url = site.url("site.test", "/to?/known");
+    let limits = FetchLimits::default();
+
+    let first = get(&fetcher, &url).await.unwrap();
+    let known = first.known();
+    let again = fetcher.ask(&url, &known, &limits).await.unwrap();
+    let other = Known {
+        etag: Some("\"8\"".to_owned()),
+        ..known.clone()
+    };
+    let changed = fetcher.ask(&url, &other, &limits).await.unwrap();
+
+    assert_eq!(known.etag.as_deref(), Some("\"7\""));
+    assert_eq!(
+        known.last_modified.as_deref(),
+        Some("Wed, 01 May 2024 00:00:00 GMT")
+    );
+    assert!(matches!(again, Answered::NotModified));
+    assert!(matches!(changed, Answered::Fetched(page) if page.bytes == "knots"));
+}
+
+#[tokio::test]
+async fn a_server_that_says_not_modified_to_somebody_who_knows_nothing_is_refused() {
+    let site = Site::start().await;
+
+    let refused = get(&site.fetcher(local()), &site.url("site.test", "/unasked")).await;
+
+    assert!(matches!(
+        refused,
+        Err(FetchError::Status { status: 304, .. })
+    ));
 }

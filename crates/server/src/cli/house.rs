@@ -1,5 +1,6 @@
 //! Where a verb acts: another server, the owner of the data folder, or this process.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use client::Server;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use kernel::{Core, Registry};
-use model::KbId;
+use model::{KbId, SourceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -20,7 +22,9 @@ use tokio::task::JoinSet;
 
 use super::{Failure, settings, variable};
 use crate::app::{self, App, Surroundings};
+use crate::config::Settings;
 use crate::folder::{self, Owner};
+use crate::http::listen;
 use crate::http::rest::PREFIX;
 use crate::worker;
 
@@ -56,7 +60,63 @@ pub struct Ask {
     pub text: bool,
 }
 
+/// What a verb needs to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// A deployment. Where there is none, the data folder is likely not the one that was meant.
+    Deployment,
+    /// Nothing: the verb may be the first one, and makes a deployment where there is none.
+    Nothing,
+}
+
+/// An answer that comes part by part.
+pub struct Arriving(ArrivingKind);
+
+enum ArrivingKind {
+    Server(Incoming),
+    Process(Body),
+}
+
+impl Arriving {
+    /// The next part; none at the end.
+    ///
+    /// # Errors
+    /// If the answer broke off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let frame = match &mut self.0 {
+                ArrivingKind::Server(body) => body.frame().await.transpose().map_err(broke_off)?,
+                ArrivingKind::Process(body) => body.frame().await.transpose().map_err(broke_off)?,
+            };
+            let Some(frame) = frame else { return Ok(None) };
+            if let Ok(part) = frame.into_data() {
+                return Ok(Some(part));
+            }
+        }
+    }
+}
+
+fn broke_off(error: impl std::error::Error) -> Failure {
+    let mut told = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        told = format!("{told}: {source}");
+        cause = source.source();
+    }
+    Failure::local(format!("the answer broke off: {told}"))
+}
+
 impl Ask {
+    /// A request to do something, with arguments.
+    pub fn post(path: impl Into<String>, arguments: &Value) -> Self {
+        Self {
+            method: Method::POST,
+            path: path.into(),
+            body: Some((Bytes::from(arguments.to_string()), "application/json")),
+            text: false,
+        }
+    }
+
     /// A question.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
@@ -82,7 +142,14 @@ pub fn encoded(word: &str) -> String {
 
 impl House {
     /// Finds or opens it, as the flags say.
-    pub async fn open(registry: Registry, matches: &ArgMatches) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If it cannot be reached or opened, or the verb needs a deployment and there is none.
+    pub async fn open(
+        registry: Registry,
+        matches: &ArgMatches,
+        needs: Needs,
+    ) -> Result<Self, Failure> {
         let server = matches
             .get_one::<String>("server")
             .cloned()
@@ -102,6 +169,9 @@ impl House {
                 &settings.data,
             )))));
         }
+        if needs == Needs::Deployment {
+            must_be_there(&settings)?;
+        }
         let owner = Owner::of(&settings.data).map_err(|error| Failure::local(error.to_string()))?;
         let core = app::open_core(&settings, &registry, Surroundings::real()).await?;
         app::begin(&core, &settings).await?;
@@ -119,28 +189,29 @@ impl House {
         }))))
     }
 
+    /// Lets other verbs act through this process while it has the data folder; nothing to do where
+    /// another one has it.
+    pub fn open_socket(&mut self) -> Result<(), Failure> {
+        let Kind::Process(process) = &mut self.0 else {
+            return Ok(());
+        };
+        let path = folder::socket(&process.app.settings.data);
+        let socket = listen::bind_socket(&path).map_err(|error| {
+            Failure::local(format!(
+                "cannot open the socket in the data folder: {error}"
+            ))
+        })?;
+        let (router, ended) = (process.router.clone(), process.end.subscribe());
+        process.tasks.spawn(async move {
+            listen::serve_socket(socket, router, ended).await;
+            let _ = std::fs::remove_file(path);
+        });
+        Ok(())
+    }
+
     /// Sends a call and reads the answer: JSON, or text where that was asked for.
     pub async fn send(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {
-        let mut request = Request::builder()
-            .method(ask.method)
-            .uri(format!("{PREFIX}{}", ask.path))
-            .header(
-                "user-agent",
-                concat!("quipu-cli/", env!("CARGO_PKG_VERSION")),
-            );
-        if ask.text {
-            request = request.header(ACCEPT, HeaderValue::from_static("text/plain"));
-        }
-        let body = match ask.body {
-            Some((body, media_type)) => {
-                request = request.header(CONTENT_TYPE, media_type);
-                body
-            }
-            None => Bytes::new(),
-        };
-        let request = request
-            .body(body)
-            .map_err(|error| Failure::wrong(error.to_string()))?;
+        let request = request(ask)?;
         match &self.0 {
             Kind::Server(server) => {
                 let answer = server
@@ -151,13 +222,44 @@ impl House {
             }
             Kind::Process(process) => {
                 let request = request.map(Body::from);
-                let answer = crate::http::listen::in_process(&process.router, request).await;
+                let answer = listen::in_process(&process.router, request).await;
                 let status = answer.status();
                 let body = answer.into_body().collect().await;
                 let body = body.map_err(|error| Failure::local(error.to_string()))?;
                 Ok((status, body.to_bytes()))
             }
         }
+    }
+
+    /// The answer to a call that must succeed, as it comes in.
+    pub async fn flow(&self, ask: Ask) -> Result<Arriving, Failure> {
+        let request = request(ask)?;
+        let (status, mut arriving) = match &self.0 {
+            Kind::Server(server) => {
+                let answer = server
+                    .open(request)
+                    .await
+                    .map_err(|error| Failure::local(error.to_string()))?;
+                let status = answer.status();
+                (status, Arriving(ArrivingKind::Server(answer.into_body())))
+            }
+            Kind::Process(process) => {
+                let request = request.map(Body::from);
+                let answer = crate::http::listen::in_process(&process.router, request).await;
+                let status = answer.status();
+                (status, Arriving(ArrivingKind::Process(answer.into_body())))
+            }
+        };
+        if status.is_success() {
+            return Ok(arriving);
+        }
+        let mut told = Vec::new();
+        while let Some(part) = arriving.next().await? {
+            told.extend_from_slice(&part);
+        }
+        let told = serde_json::from_slice(&told)
+            .map_err(|_| Failure::local(format!("the server answered {status} without JSON")))?;
+        Err(Failure::refused(told))
     }
 
     /// The answer to a call that must succeed, as JSON.
@@ -212,6 +314,35 @@ impl House {
         })
     }
 
+    /// The id of the source of that id or name, in the base of that id, slug or name.
+    pub async fn source(&self, base: Option<&str>, wished: &str) -> Result<String, Failure> {
+        if wished.parse::<SourceId>().is_ok() {
+            return Ok(wished.to_owned());
+        }
+        let kb = self.base(base).await?;
+        let answer = self.json(Ask::get(format!("/kbs/{kb}/sources"))).await?;
+        let sources = answer["sources"].as_array().cloned().unwrap_or_default();
+        let named = |source: &&Value| source["name"].as_str() == Some(wished);
+        let id = sources
+            .iter()
+            .find(named)
+            .and_then(|source| source["id"].as_str());
+        id.map(str::to_owned).ok_or_else(|| {
+            let names: Vec<_> = sources
+                .iter()
+                .filter_map(|source| source["name"].as_str())
+                .collect();
+            let known = match names.as_slice() {
+                [] => "there is none yet; `quipu source create NAME` makes one".to_owned(),
+                names => format!("there are: {}", names.join(", ")),
+            };
+            Failure::refused(serde_json::json!({
+                "code": "not_found",
+                "error": format!("no source of the base is called `{wished}`; {known}"),
+            }))
+        })
+    }
+
     /// Leaves: what still waits is written.
     pub async fn close(self) {
         let Kind::Process(process) = self.0 else {
@@ -241,10 +372,55 @@ impl House {
     }
 }
 
+fn request(ask: Ask) -> Result<Request<Bytes>, Failure> {
+    let mut request = Request::builder()
+        .method(ask.method)
+        .uri(format!("{PREFIX}{}", ask.path))
+        .header(
+            "user-agent",
+            concat!("quipu-cli/", env!("CARGO_PKG_VERSION")),
+        );
+    if ask.text {
+        request = request.header(ACCEPT, HeaderValue::from_static("text/plain"));
+    }
+    let body = match ask.body {
+        Some((body, media_type)) => {
+            request = request.header(CONTENT_TYPE, media_type);
+            body
+        }
+        None => Bytes::new(),
+    };
+    request
+        .body(body)
+        .map_err(|error| Failure::wrong(error.to_string()))
+}
+
+/// Refuses a data folder that holds no deployment, which a mistyped one does not.
+fn must_be_there(settings: &Settings) -> Result<(), Failure> {
+    let is_there = match settings.database.strip_prefix("sqlite:") {
+        Some(file) => Path::new(file).exists(),
+        // A database elsewhere says for itself whether it is there.
+        None => true,
+    };
+    if is_there {
+        return Ok(());
+    }
+    let folder = settings.data.display();
+    let known = settings.shown().iter().find(|shown| shown.key == "data");
+    let said_by = known.map_or("default", |shown| shown.origin.as_str());
+    Err(Failure::refused(serde_json::json!({
+        "code": "not_found",
+        "error": format!(
+            "there is no deployment in {folder} ({said_by}); check --data, or make one with \
+             `quipu serve` or `quipu base create NAME`"
+        ),
+    })))
+}
+
 /// Writes what waits, hands back work that was cut off, and closes the stores.
 pub async fn finish(app: &App) {
     let core = &app.core;
-    core.indexes.close();
+    core.indexes.stop();
     if let Err(error) = core.activity.flush(core).await {
         tracing::error!(cause = %kernel::job::describe(&error), "rows of the activity log are lost");
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use formats::document::Format;
 use futures::{StreamExt, stream};
 use http::Method;
@@ -15,8 +15,9 @@ use kernel::Registry;
 use model::KbId;
 use serde_json::{Value, json};
 
-use super::house::{Ask, House, encoded};
-use super::{Failure, output};
+use super::house::{Ask, House, Needs, encoded};
+use super::watch::is_passed_over;
+use super::{Failure, output, watch};
 
 /// The verb.
 pub fn command() -> Command {
@@ -25,8 +26,12 @@ pub fn command() -> Command {
         .long_about(
             "Put a file, or every document of a folder, into a base and wait until it is ready.\n\n\
              A document's key is its path below the folder: the same folder again updates what \
-             changed and leaves the rest alone. Hidden files are passed over; links, and files that \
-             are no documents, are skipped and named.",
+             changed and leaves the rest alone. Hidden files, and those that editors \
+             and browsers leave half written, are passed over; links, and files that are no documents, are skipped and named.\n\n\
+             With --watch the folder becomes a source and is followed: files that change are sent \
+             again, one that moves stays the same document, and one that is gone is marked missing \
+             and comes back with its file. What changed while nobody watched is found at the next \
+             start.",
         )
         .arg(
             Arg::new("path")
@@ -48,6 +53,37 @@ pub fn command() -> Command {
                 .value_parser(["viewer", "editor", "admin", "owner"])
                 .help("Least role that sees these documents [default: viewer]"),
         )
+        .args(source_args())
+}
+
+/// The flags about a folder as a source.
+fn source_args() -> Vec<Arg> {
+    let of_source = |name: &'static str| Arg::new(name).long(name).help_heading("Source");
+    let seconds = |arg: Arg| arg.value_name("SECONDS").value_parser(seconds_above_zero);
+    vec![
+        of_source("watch")
+            .action(ArgAction::SetTrue)
+            .help("Go on after that: take in what changes, until Ctrl-C"),
+        of_source("source")
+            .value_name("NAME")
+            .help("The folder is this source of the base, which is made if it is not there: what moved stays one document, and what is gone is marked missing [default with --watch: the folder's path]"),
+        seconds(of_source("poll").requires("watch"))
+            .num_args(0..=1)
+            .default_missing_value("5")
+            .help("Look at the folder every so often instead of being told by the system, which does not know of other machines' changes [default: 5]"),
+        seconds(of_source("settle"))
+            .help("How long a file must be left alone before it is taken in [default: 1]"),
+        of_source("allow-empty")
+            .action(ArgAction::SetTrue)
+            .help("Mark documents missing even if nothing of the source is in the folder any more"),
+    ]
+}
+
+fn seconds_above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.05..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("it must be a number of seconds from 0.05 to 86400".to_owned()),
+    }
 }
 
 /// Documents on their way at the same time.
@@ -72,8 +108,11 @@ struct Tally {
 /// Runs the verb.
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let path = PathBuf::from(matches.get_one::<String>("path").expect("clap requires it"));
+    if matches.get_flag("watch") || matches.contains_id("source") {
+        return watch::run(registry, &path, matches).await;
+    }
     let found = files_below(&path)?;
-    let house = House::open(registry, matches).await?;
+    let house = House::open(registry, matches, Needs::Deployment).await?;
     let outcome = ingest(&house, &path, found, matches).await;
     house.close().await;
     let (tally, seconds) = outcome?;
@@ -103,7 +142,7 @@ fn files_below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         let entries = std::fs::read_dir(&folder).map_err(|error| unreadable(&folder, error))?;
         for entry in entries {
             let entry = entry.map_err(|error| unreadable(&folder, error))?;
-            if entry.file_name().to_string_lossy().starts_with('.') {
+            if is_passed_over(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             let kind = entry

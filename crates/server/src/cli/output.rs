@@ -1,5 +1,6 @@
 //! What the command line prints, and how it ends.
 
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -33,6 +34,25 @@ impl Failure {
         }
     }
 
+    /// A failure with an exit code of its own.
+    pub fn with_exit(exit: u8, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            exit,
+            body: None,
+        }
+    }
+
+    /// What it says.
+    pub fn sentence(self) -> String {
+        self.message
+    }
+
+    /// A disk without room.
+    pub fn full(message: impl Into<String>) -> Self {
+        Self::with_exit(Code::StorageFull.exit(), message)
+    }
+
     /// A server's refusal.
     pub fn refused(body: Value) -> Self {
         let named = body["code"].as_str().unwrap_or_default();
@@ -47,6 +67,20 @@ impl Failure {
         }
     }
 
+    /// The code of a server's refusal.
+    pub fn code(&self) -> Option<&str> {
+        self.body.as_ref()?["code"].as_str()
+    }
+
+    /// Whether the same may work later: nobody answered, or the answer says so.
+    pub fn may_pass(&self) -> bool {
+        let Some(named) = self.code() else {
+            return self.exit == 1;
+        };
+        let code = Code::ALL.iter().find(|code| code.name() == named);
+        code.is_some_and(|code| code.retryable())
+    }
+
     /// Prints it to standard error and gives the exit code.
     pub fn report(self, as_json: bool) -> ExitCode {
         if as_json {
@@ -58,6 +92,12 @@ impl Failure {
             let _ = writeln!(std::io::stderr(), "quipu: {}", self.message);
         }
         ExitCode::from(self.exit)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
     }
 }
 
@@ -79,4 +119,9 @@ pub fn print(text: &str) {
     if !text.ends_with('\n') {
         let _ = out.write_all(b"\n");
     }
+}
+
+/// Prints a line to standard error, beside the answer.
+pub fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "quipu: {text}");
 }

@@ -11,17 +11,21 @@ use kernel::arguments::{Argument, Shape};
 use kernel::{Effect, Registered, Registry, TargetKind};
 use serde_json::{Map, Value};
 
-use super::house::{Ask, House, encoded};
+use super::house::{Ask, House, Needs, encoded};
 use super::{Failure, output};
 
 /// Argument under which operations take a list of bases; on the command line it is `--base`.
 const BASES: &str = "kb_ids";
+
+/// Argument that names a source; on the command line its name will do.
+const SOURCE: &str = "source_id";
 
 /// What the first words of verbs mean.
 const GROUPS: &[(&str, &str)] = &[
     ("base", "Bases and their members"),
     ("document", "Documents of a base"),
     ("models", "The local embedding model"),
+    ("source", "Where the documents of a base come from"),
     ("token", "Personal tokens"),
     ("user", "People"),
 ];
@@ -124,11 +128,20 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     let given = given(registered, own)?;
     // The house takes the registry, so what is needed of it is looked up again there.
     let plan = Plan::of(registered, given);
-    let house = House::open(registry, own).await?;
+    let needs = needs(registered);
+    let house = House::open(registry, own, needs).await?;
     let outcome = plan.ask(&house, own).await;
     house.close().await;
     output::print(&outcome?);
     Ok(())
+}
+
+/// Only what adds to an organisation can be the first thing that is done.
+fn needs(registered: &Registered) -> Needs {
+    match (registered.entry.target, registered.entry.spec.effect) {
+        (TargetKind::Tenant | TargetKind::Account, Effect::Write) => Needs::Nothing,
+        _ => Needs::Deployment,
+    }
 }
 
 fn verb_of(matches: &ArgMatches) -> (String, &ArgMatches) {
@@ -166,8 +179,10 @@ fn given(registered: &Registered, matches: &ArgMatches) -> Result<Map<String, Va
         let mut values: Vec<Value> = values
             .map(|value| read_dash(value).map(Value::String))
             .collect::<Result<_, _>>()?;
+        let is_written = |value: &Value| value.as_str().is_some_and(|text| text.starts_with('['));
         let value = match argument.shape {
-            Shape::List => Value::Array(values),
+            // A list that is written as JSON is read as such.
+            Shape::List if !(values.len() == 1 && is_written(&values[0])) => Value::Array(values),
             _ => values.pop().unwrap_or_default(),
         };
         given.insert(argument.name.clone(), value);
@@ -220,7 +235,12 @@ impl Plan {
         let mut path = self.path.to_owned();
         if self.is_about_base {
             let wished = matches.get_one::<String>("base").map(String::as_str);
-            path = path.replace("{kb_id}", &house.base(wished).await?.to_string());
+            if path.contains("{kb_id}") {
+                path = path.replace("{kb_id}", &house.base(wished).await?.to_string());
+            }
+            if let Some(Value::String(source)) = self.given.get_mut(SOURCE) {
+                *source = house.source(wished, source).await?;
+            }
         }
         self.given.retain(|name, value| {
             let mark = format!("{{{name}}}");

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -35,19 +35,56 @@ pub async fn ended(mut end: watch::Receiver<bool>) {
     let _ = end.wait_for(|ended| *ended).await;
 }
 
+/// Where connections come from.
+trait Connections {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next one.
+    fn next(&self) -> impl Future<Output = std::io::Result<Self::Stream>> + Send;
+}
+
+impl Connections for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> std::io::Result<TcpStream> {
+        let (stream, _) = self.accept().await?;
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+}
+
+impl Connections for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> std::io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
 /// Serves TCP until the end, then lets requests in flight finish.
 pub async fn serve_tcp(listener: TcpListener, router: Router, end: watch::Receiver<bool>) {
+    serve(listener, router, None, end).await;
+}
+
+/// Serves the data folder's socket until the end; whoever can open it is its owner.
+pub async fn serve_socket(listener: UnixListener, router: Router, end: watch::Receiver<bool>) {
+    serve(listener, router, Some(LocalOwner), end).await;
+}
+
+async fn serve(
+    listener: impl Connections,
+    router: Router,
+    owner: Option<LocalOwner>,
+    end: watch::Receiver<bool>,
+) {
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener.next() => accepted,
             () = ended(end.clone()) => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let _ = stream.set_nodelay(true);
-                serve_connection(stream, router.clone(), None, &graceful);
-            }
+            Ok(stream) => serve_connection(stream, router.clone(), owner, &graceful),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(REFUSED_PAUSE).await;
@@ -55,27 +92,6 @@ pub async fn serve_tcp(listener: TcpListener, router: Router, end: watch::Receiv
         }
     }
     drop(listener);
-    drain(graceful).await;
-}
-
-/// Serves the data folder's socket until the end; whoever can open it is its owner.
-pub async fn serve_socket(listener: UnixListener, router: Router, end: watch::Receiver<bool>) {
-    let graceful = GracefulShutdown::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = ended(end.clone()) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                serve_connection(stream, router.clone(), Some(LocalOwner), &graceful);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(REFUSED_PAUSE).await;
-            }
-        }
-    }
     drain(graceful).await;
 }
 

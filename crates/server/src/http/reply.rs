@@ -3,9 +3,12 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use futures::{TryStreamExt, stream};
+use http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderValue, StatusCode};
-use kernel::Answer;
+use kernel::{Answer, Flow};
 use model::{Code, Error, RequestId};
 use serde_json::json;
 
@@ -46,9 +49,17 @@ pub fn log_fault(error: &Error) {
     }
 }
 
-/// The answer of an operation, as JSON or, where the caller asks for it, as text.
-pub fn answer(answer: Answer, as_text: bool) -> Response {
+/// The answer of an operation, as JSON or, where the caller asks for it, as text; one that comes
+/// part by part in the media type it has.
+pub fn answer(answer: Answer, media_type: Option<&'static str>, as_text: bool) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    if let Some(flow) = answer.flow {
+        return flowing(
+            status,
+            media_type.unwrap_or("application/octet-stream"),
+            flow,
+        );
+    }
     let mut response = if as_text {
         bytes(status, TEXT, answer.text)
     } else {
@@ -59,6 +70,21 @@ pub fn answer(answer: Answer, as_text: bool) -> Response {
         response
             .headers_mut()
             .insert("idempotent-replayed", replayed);
+    }
+    response
+}
+
+fn flowing(status: StatusCode, media_type: &'static str, flow: Flow) -> Response {
+    let parts = stream::unfold(flow.parts, async |mut parts| {
+        parts.recv().await.map(|part| (part, parts))
+    });
+    let body = Body::from_stream(parts.inspect_err(log_fault));
+    let mut response = bytes(status, HeaderValue::from_static(media_type), body);
+    let named = flow
+        .filename
+        .and_then(|name| HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")).ok());
+    if let Some(named) = named {
+        response.headers_mut().insert(CONTENT_DISPOSITION, named);
     }
     response
 }

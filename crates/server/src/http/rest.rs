@@ -77,7 +77,7 @@ async fn handle(app: &Arc<App>, name: &str, params: Params, request: Request) ->
         .get(name)
         .expect("the route was made from the registry");
     match serve(app, registered, &params, request).await {
-        Ok(answer) => reply::answer(answer, as_text),
+        Ok(answer) => reply::answer(answer, registered.entry.spec.flows, as_text),
         Err(error) => reply::refusal(&error, id),
     }
 }
@@ -104,6 +104,10 @@ async fn serve(
     let mut words = Words::default();
     words.take_query(&parts)?;
     let kb = words.take_path(readable(params)?, registered.entry.target)?;
+    let kb = match kb {
+        Ok(None) if names_only_a_source(registered) => base_of_source(app, &caller, &words).await,
+        kb => kb,
+    };
     let key = parts
         .headers
         .get("idempotency-key")
@@ -112,20 +116,21 @@ async fn serve(
         .transpose()
         .map_err(|_| Error::invalid("`Idempotency-Key` must be ASCII text"))?;
     if registered.entry.spec.upload {
-        refuse_larger(&parts.headers, app.settings.upload_bytes_max)?;
-        let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
-        let upload = take_file(&app.core, &parts.headers, body, &mut words).await?;
+        refuse_larger(&parts.headers, app.core.limits.upload_bytes)?;
+        let admitted = admit(app, registered, caller, kb?).await?;
+        let upload = take_file(&app.core, &parts.headers, body, &mut words)
+            .await
+            .inspect_err(|error| admitted.broken_off(error))?;
         let carried = Carried {
             upload: Some(upload),
             key,
-            answer_bytes_max: None,
         };
         return gate::run(admitted, words.0, carried).await;
     }
     words
         .take_json(&parts.headers, body, app.settings.body_bytes_max)
         .await?;
-    let admitted = gate::admit(&app.core, registered, caller, kb?).await?;
+    let admitted = admit(app, registered, caller, kb?).await?;
     gate::run(
         admitted,
         words.0,
@@ -135,6 +140,40 @@ async fn serve(
         },
     )
     .await
+}
+
+/// The gate, whose refusal names what the address names.
+async fn admit<'a>(
+    app: &App,
+    registered: &'a Registered,
+    caller: Caller,
+    kb: Option<KbId>,
+) -> Result<gate::Admitted<'a>> {
+    let admitted = gate::admit(&app.core, registered, caller, kb).await;
+    admitted.map_err(|error| match error.code {
+        Code::NotFound if names_only_a_source(registered) => {
+            Error::not_found("no source with that id")
+        }
+        _ => error,
+    })
+}
+
+/// Whether an operation on a base has an address that names a source instead.
+fn names_only_a_source(registered: &Registered) -> bool {
+    let path = registered.entry.spec.route.map_or("", |(_, path)| path);
+    registered.entry.target == TargetKind::Base && !path.contains("{kb_id}")
+}
+
+/// The base of the source that the path names.
+async fn base_of_source(app: &App, caller: &Caller, words: &Words) -> Result<Option<KbId>> {
+    let named = words.0.get("source_id").and_then(Value::as_str);
+    let source = named.and_then(|source| source.parse().ok());
+    match (source, &caller.principal) {
+        (Some(source), Some(principal)) => {
+            kernel::target::base_of_source(&app.core, principal, source).await
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Who calls: the data folder's owner, the owner of a token, or nobody where nobody is asked.
@@ -153,6 +192,7 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
         .expect("the outermost layer gives every request an id");
     Ok(Caller {
         principal,
+        client: client_name(&parts.headers),
         door,
         request,
     })
@@ -163,11 +203,14 @@ async fn caller(app: &App, registered: &Registered, parts: &Parts) -> Result<Cal
 /// # Errors
 /// `unauthenticated` without one that is valid now.
 pub async fn signed_in(app: &App, headers: &HeaderMap) -> Result<kernel::Principal> {
-    let client = headers
-        .get(USER_AGENT)
-        .and_then(|agent| agent.to_str().ok());
     let token = bearer(headers).ok_or_else(gate::unauthenticated)?;
-    accounts::sign_in::with_token(&app.core, token, client).await
+    accounts::sign_in::with_token(&app.core, token, client_name(headers)).await
+}
+
+/// What the calling program calls itself.
+pub fn client_name(headers: &HeaderMap) -> Option<String> {
+    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+    Some(accounts::sign_in::shortened(agent))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

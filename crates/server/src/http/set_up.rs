@@ -43,6 +43,7 @@ async fn form(request: Request) -> Response {
 
 async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = request_id(&request);
+    let client = super::rest::client_name(request.headers());
     let words = match read_form(request).await {
         Ok(words) => words,
         Err(error) => return fault("", &error),
@@ -52,7 +53,7 @@ async fn submit(State(app): State<Arc<App>>, request: Request) -> Response {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    match set_up(&app, words, id).await {
+    match set_up(&app, words, client, id).await {
         Ok(email) => page(StatusCode::OK, DONE, &[("{{email}}", &email)]),
         Err(error) => fault(&secret, &error),
     }
@@ -74,6 +75,7 @@ async fn read_form(request: Request) -> Result<Map<String, Value>, Error> {
 async fn set_up(
     app: &Arc<App>,
     words: Map<String, Value>,
+    client: Option<String>,
     request: RequestId,
 ) -> Result<String, Error> {
     let registered = app
@@ -82,6 +84,7 @@ async fn set_up(
         .expect("the operation is in the registry");
     let caller = Caller {
         principal: None,
+        client,
         door: Door::Rest,
         request,
     };

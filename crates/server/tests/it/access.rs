@@ -50,13 +50,15 @@ fn expected(registered: &Registered, standing: &str, scope: &str, kind: &str) ->
 }
 
 /// The call with words that lead nowhere, so that what passes the gate changes nothing.
-fn path_of(registered: &Registered, kb: &str) -> Option<(Method, String)> {
+fn path_of(registered: &Registered, kb: &str, source: &str) -> Option<(Method, String)> {
     let (method, path) = registered.entry.spec.route?;
-    let path = path
+    let mut path = path
         .replace("{kb_id}", kb)
-        .replace("{email}", "nobody@example.org")
-        .replace("{document_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90")
-        .replace("{token_id}", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90");
+        .replace("{source_id}", source)
+        .replace("{email}", "nobody@example.org");
+    while let (Some(start), Some(end)) = (path.find('{'), path.find('}')) {
+        path.replace_range(start..=end, "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90");
+    }
     // An argument that nobody has stops the call right behind the gate.
     Some((
         method.name().parse().unwrap(),
@@ -95,11 +97,17 @@ fn every_operation_lets_in_exactly_whom_the_table_says() {
             for role in ["viewer", "editor", "admin", "owner"] {
                 house.grant(&kb, &format!("{role}@example.org"), role).await;
             }
+            let sources = format!("/api/v1/kbs/{kb}/sources");
+            let made = house
+                .local(Method::POST, &sources, json!({ "name": "wiki" }))
+                .await
+                .ok();
+            let source = made["id"].as_str().unwrap().to_owned();
             for registered in house.app.registry.iter() {
                 let name = registered.entry.spec.name;
                 for (standing, scope, token) in &tokens {
                     let wanted = expected(registered, standing, scope, kind);
-                    if let Some((method, path)) = path_of(registered, &kb)
+                    if let Some((method, path)) = path_of(registered, &kb, &source)
                         && registered.entry.target != TargetKind::Public
                     {
                         let answer = house.call(token, method, &path, Value::Null).await;

@@ -253,3 +253,93 @@ fn passwords_cannot_be_guessed_without_end() {
         assert!(statuses.contains(&429), "{statuses:?}");
     });
 }
+
+#[test]
+fn signing_in_and_what_is_about_no_base_stand_in_the_activity_of_the_organisation() {
+    on_both_engines(async |house| {
+        let secret = set_up_secret(&house).await;
+        let email = format!("{}@example.org", house.app.core.ids.next());
+        let password = "correct horse battery";
+        let words = json!({ "secret": secret, "email": email, "password": password });
+        house.post("", "/api/v1/setup", words).await.ok();
+        house.clock.advance_seconds(1);
+        let wrong = json!({ "email": email, "password": "wrong horse battery" });
+        assert_eq!(house.post("", "/api/v1/login", wrong).await.status, 401);
+        house.clock.advance_seconds(1);
+        let nobody = json!({ "email": "nobody@example.org", "password": password });
+        assert_eq!(house.post("", "/api/v1/login", nobody).await.status, 401);
+        let right = json!({ "email": email, "password": password });
+        let token = house.post("", "/api/v1/login", right).await.ok();
+        let token = token["token"].as_str().unwrap();
+        house.clock.advance_seconds(1);
+        let made_up = "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90";
+        let absent = house
+            .get(token, &format!("/api/v1/kbs/{made_up}/members"))
+            .await;
+        assert_eq!(absent.status, 404);
+        house.work().await;
+
+        let page = house.get(token, "/api/v1/audit?limit=3").await.ok();
+        let rest = format!(
+            "/api/v1/audit?cursor={}",
+            page["next_cursor"].as_str().unwrap()
+        );
+        let rest = house.get(token, &rest).await.ok();
+
+        let told = |page: &Value| -> Vec<Value> {
+            let rows = page["activity"].as_array().unwrap().iter();
+            rows.map(|row| {
+                json!([
+                    row["operation"],
+                    row["verdict"],
+                    row["target_kind"],
+                    row["kb_id"]
+                ])
+            })
+            .collect()
+        };
+        assert_eq!(
+            told(&page),
+            [
+                json!(["list_members", "not_found", "base", null]),
+                json!(["log_in", "ok", "token", null]),
+                json!(["log_in", "unauthenticated", null, null]),
+            ]
+        );
+        assert_eq!(page["activity"][0]["target_id"], made_up);
+        assert_eq!(page["activity"][1]["user"], email);
+        assert_eq!(told(&rest)[0], json!(["set_up", "ok", "user", null]));
+        let all = page.to_string() + &rest.to_string();
+        assert!(!all.contains("horse") && !all.contains(token) && !all.contains("nobody@"));
+
+        let reader = house.person("reader@example.org", "read").await;
+        assert_eq!(house.get(&reader, "/api/v1/audit").await.status, 403);
+    });
+}
+
+#[test]
+fn a_disabled_account_is_given_no_role() {
+    on_both_engines(async |house| {
+        let kb = house.base("Papers", "restricted").await;
+        house.person("gone@example.org", "read").await;
+        house
+            .local(
+                Method::DELETE,
+                "/api/v1/users/gone@example.org",
+                Value::Null,
+            )
+            .await
+            .ok();
+
+        let path = format!("/api/v1/kbs/{kb}/members/gone@example.org");
+        let refused = house
+            .local(Method::PUT, &path, json!({ "role": "viewer" }))
+            .await;
+
+        assert_eq!(refused.status, 409);
+        assert_eq!(
+            refused.json()["error"],
+            "the account `gone@example.org` is disabled"
+        );
+    });
+}

@@ -1,5 +1,7 @@
 //! One worked example per operation: a call that is really made, and its answer.
 
+mod facts;
+
 use std::collections::BTreeMap;
 
 use axum::body::Body;
@@ -10,7 +12,12 @@ use serde_json::{Value, json};
 use crate::house::House;
 
 /// Operations without an example, and why.
-pub const WITHOUT: &[(&str, &str)] = &[("install_model", "it reaches out to a package index")];
+pub const WITHOUT: &[(&str, &str)] = &[
+    ("back_up", "its answer is a tar file"),
+    ("reindex", "its answer comes line by line"),
+    ("verify", "its answer comes line by line"),
+    ("install_model", "it reaches out to a package index"),
+];
 
 /// Longest text shown of an answer, in characters.
 const SHOWN_MAX: usize = 900;
@@ -72,6 +79,22 @@ impl Story {
         self.keep("add_document", &format!("POST {path}\n\n{text}"), &answer);
         self.house.work().await;
         answer
+    }
+}
+
+impl Story {
+    async fn push_file(&mut self, path: &str, filename: &str, text: &str) {
+        let path = format!("{path}?filename={filename}");
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(&path)
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "text/markdown")
+            .body(Body::from(text.to_owned()))
+            .unwrap();
+        self.house.clock.advance_seconds(1);
+        let answer = self.house.send(request).await.ok();
+        self.keep("push_file", &format!("POST {path}\n\n{text}"), &answer);
     }
 }
 
@@ -170,6 +193,7 @@ async fn people_and_bases(story: &mut Story) {
         )
         .await;
     documents(story, &kb).await;
+    facts::facts(story, &kb).await;
     story.tell("remove_member", &member, Value::Null).await;
     story
         .tell("disable_user", "/api/v1/users/bob@example.org", Value::Null)
@@ -181,6 +205,9 @@ async fn people_and_bases(story: &mut Story) {
             &format!("/api/v1/kbs/{kb}/audit?limit=2"),
             Value::Null,
         )
+        .await;
+    story
+        .tell("list_all_activity", "/api/v1/audit?limit=2", Value::Null)
         .await;
     story.tell("doctor", "/api/v1/doctor", Value::Null).await;
     story
@@ -215,6 +242,9 @@ async fn documents(story: &mut Story, kb: &str) {
     story
         .tell("list_versions", &format!("{one}/versions"), Value::Null)
         .await;
+    story
+        .tell("update_document", &one, json!({ "least_role": "admin" }))
+        .await;
     story.tell("delete_document", &one, Value::Null).await;
     story
         .tell("restore_document", &format!("{one}/restore"), Value::Null)
@@ -222,4 +252,56 @@ async fn documents(story: &mut Story, kb: &str) {
     story
         .tell("purge_document", &format!("{one}/purge"), Value::Null)
         .await;
+    sources(story, kb).await;
+}
+
+async fn sources(story: &mut Story, kb: &str) {
+    let all = format!("/api/v1/kbs/{kb}/sources");
+    let wiki = story
+        .tell("create_source", &all, json!({ "name": "wiki" }))
+        .await;
+    let id = wiki["id"].as_str().unwrap().to_owned();
+    let one = format!("{all}/{id}");
+    let ingest = format!("/api/v1/sources/{id}/ingest");
+    let items = json!({ "items": [
+        { "external_id": "7", "filename": "hours.md", "content": "The desk answers from nine to five.", "doc_time": "2026-03" },
+        { "external_id": "8", "deleted": true },
+        { "external_id": "9", "filename": "empty.md" },
+    ] });
+    story.tell("push_items", &ingest, items).await;
+    story
+        .push_file(
+            &format!("{ingest}/file"),
+            "tides.md",
+            "High water is at noon.",
+        )
+        .await;
+    story.house.work().await;
+    story.tell("list_sources", &all, Value::Null).await;
+    story.tell("show_source", &one, Value::Null).await;
+    story
+        .tell("list_source_items", &format!("{one}/items"), Value::Null)
+        .await;
+    story
+        .tell("update_source", &one, json!({ "name": "handbook" }))
+        .await;
+    let site = json!({
+        "name": "site", "kind": "pull", "lists": ["https://example.org/sitemap.xml"], "interval_minutes": 60,
+    });
+    let path = format!("/api/v1/kbs/{kb}/sources");
+    let site = story
+        .house
+        .call(&story.token, Method::POST, &path, site)
+        .await
+        .ok();
+    let site = format!("{all}/{}", site["id"].as_str().unwrap());
+    story
+        .tell("pull_source", &format!("{site}/pull"), Value::Null)
+        .await;
+    story
+        .house
+        .call(&story.token, Method::DELETE, &site, Value::Null)
+        .await
+        .ok();
+    story.tell("delete_source", &one, Value::Null).await;
 }

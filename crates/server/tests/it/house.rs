@@ -1,7 +1,7 @@
 //! A house for tests: a temporary data folder, either engine, a clock that stands still.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
@@ -100,6 +100,40 @@ where
     });
 }
 
+/// Runs a story on both engines that makes its house itself, with settings of its own.
+pub fn on_both_engines_with(story: impl AsyncFn(&dyn Fn(&[(&str, &str)]) -> MadeHouse)) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let on = |engine: Engine| {
+        move |extra: &[(&str, &str)]| -> MadeHouse {
+            let extra: Vec<(String, String)> = extra
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            Box::pin(async move {
+                let extra: Vec<(&str, &str)> = extra
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                House::new(engine, &extra).await
+            })
+        }
+    };
+    runtime.block_on(async {
+        story(&on(Engine::Sqlite)).await;
+        match postgres() {
+            Some(_) => story(&on(Engine::Postgres)).await,
+            None => println!("skipped on PostgreSQL: QUIPU_TEST_POSTGRES is not set"),
+        }
+    });
+}
+
+/// A house on its way.
+pub type MadeHouse = std::pin::Pin<Box<dyn Future<Output = House>>>;
+
 /// Runs a story on SQLite with settings of its own.
 pub fn on_sqlite_with<F, Story>(settings: &[(&str, &str)], story: F)
 where
@@ -114,6 +148,7 @@ where
     runtime.block_on(async { story(House::new(Engine::Sqlite, settings).await).await });
 }
 
+/// The URL of an empty database.
 pub async fn fresh_database() -> String {
     let admin = postgres().expect("only asked for where it is set");
     let name = format!(
@@ -145,29 +180,49 @@ impl House {
     }
 
     async fn with(engine: Engine, extra: &[(&str, &str)], chance: Chance) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let database = match engine {
             Engine::Sqlite => None,
             Engine::Postgres => Some(fresh_database().await),
         };
         let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
-        Self::open(database, clock, extra, chance).await
+        Self::open(folder, database, clock, extra, chance).await
+    }
+
+    /// A house on what a folder, and a database beside it, hold already.
+    pub async fn in_folder(
+        folder: tempfile::TempDir,
+        database: Option<String>,
+        extra: &[(&str, &str)],
+        chance: Chance,
+    ) -> Self {
+        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
+        Self::open(folder, database, clock, extra, chance).await
     }
 
     /// Another node on this one's database, with a folder of its own.
     pub async fn beside(&self, extra: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let database = Some(self.app.settings.database.clone());
-        Self::open(database, self.clock.clone(), extra, Chance::system()).await
+        Self::open(
+            folder,
+            database,
+            self.clock.clone(),
+            extra,
+            Chance::system(),
+        )
+        .await
     }
 
     async fn open(
+        folder: tempfile::TempDir,
         database: Option<String>,
         clock: Clock,
         extra: &[(&str, &str)],
         chance: Chance,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let in_folder = || format!("sqlite:{}", folder.path().join("quipu.sqlite").display());
-        let database = database.unwrap_or_else(in_folder);
+        let sqlite = format!("sqlite:{}", folder.path().join("quipu.sqlite").display());
+        let database = database.unwrap_or(sqlite);
         let data = folder.path().display().to_string();
         let flags = BTreeMap::from([("data", data), ("database", database)]);
         let environment = |name: &str| {
@@ -202,8 +257,8 @@ impl House {
         }
     }
 
-    /// The folder with this node's own things.
-    pub fn folder(&self) -> &std::path::Path {
+    /// The data folder.
+    pub fn data(&self) -> &Path {
         self.folder.path()
     }
 

@@ -2,8 +2,10 @@
 
 mod access;
 mod accounts;
+mod backup;
 mod doors;
 mod examples;
+mod facts;
 #[path = "../../../store/tests/it/fake_s3.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest of it")]
 mod fake_s3;
@@ -13,3 +15,6 @@ mod mcp;
 mod nodes;
 mod process;
 mod refusals;
+mod sources;
+mod upkeep;
+mod watch;

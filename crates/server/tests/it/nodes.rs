@@ -259,14 +259,14 @@ fn a_cache_deleted_while_its_node_runs_never_makes_an_answer_wrong() {
         let before = two.found(&token, &kb, "harvest in the valley", None).await;
         assert!(!before.is_empty());
 
-        std::fs::remove_dir_all(two.folder().join("index")).unwrap();
+        std::fs::remove_dir_all(two.data().join("index")).unwrap();
         assert_eq!(
             two.found(&token, &kb, "harvest in the valley", None).await,
             before
         );
         for n in 12..18 {
             one.document(&kb, &format!("note-{n}.md"), &note(n)).await;
-            std::fs::remove_dir_all(two.folder().join("index")).ok();
+            std::fs::remove_dir_all(two.data().join("index")).ok();
             let path = format!("/api/v1/kbs/{kb}/search?query=harvest%20in%20the%20valley");
             let answer = two.get(&token, &path).await;
             if answer.status != 200 {
@@ -364,7 +364,7 @@ fn two_nodes_write_one_base_at_once_and_both_find_everything_once() {
 
 /// Files of the segments in a node's caches.
 fn segments(house: &House) -> BTreeSet<PathBuf> {
-    let mut open = vec![house.folder().join("index")];
+    let mut open = vec![house.data().join("index")];
     let mut found = BTreeSet::new();
     while let Some(place) = open.pop() {
         for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
@@ -456,7 +456,10 @@ fn a_node_is_ready_once_the_bases_it_keeps_are_in_its_cache() {
         within_a_minute(|| readiness.check().is_ok()).await;
 
         assert_eq!(ready().await.status, 200);
-        assert!(!segments(&two).is_empty(), "though nobody searched on it yet");
+        assert!(
+            !segments(&two).is_empty(),
+            "though nobody searched on it yet"
+        );
         // It does no work in the queue: what comes in waits for a worker.
         two.upload(&kb, "later.md", "The winter of qwyjibo.", "viewer")
             .await

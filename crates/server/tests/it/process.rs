@@ -15,7 +15,7 @@ pub fn quipu(data: &Path) -> Command {
     command
 }
 
-pub fn run(data: &Path, words: &[&str]) -> Output {
+pub fn run(data: &Path, words: &[impl AsRef<std::ffi::OsStr>]) -> Output {
     quipu(data).args(words).output().unwrap()
 }
 
@@ -32,7 +32,7 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_str(&text(output)).unwrap()
 }
 
-fn refused(output: &Output, code: i32) -> String {
+pub fn refused(output: &Output, code: i32) -> String {
     assert_eq!(
         output.status.code(),
         Some(code),
@@ -49,7 +49,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn start(data: &Path) -> Self {
+    pub fn start(data: &Path) -> Self {
         Self::start_with(data, &[])
     }
 
@@ -305,4 +305,153 @@ fn the_log_and_the_answers_never_show_a_token() {
     let log = String::from_utf8_lossy(&log);
     assert!(!log.contains(token));
     assert!(log.contains("laptop"));
+}
+
+#[test]
+fn a_backup_through_a_running_server_is_restored_and_verified() {
+    let data = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    papers(folder.path());
+    let server = Server::start(data.path());
+    text(&run(data.path(), &["base", "create", "Papers"]));
+    let path = folder.path().to_str().unwrap();
+    text(&run(data.path(), &["ingest", path, "--base", "papers"]));
+    let backup = elsewhere.path().join("quipu.tar");
+    let backup = backup.to_str().unwrap();
+
+    let made = json(&run(data.path(), &["backup", backup, "--json"]));
+    let again = refused(&run(data.path(), &["backup", backup]), 2);
+    let nowhere = refused(&run(data.path(), &["backup", "/no/such/folder/x.tar"]), 2);
+    let named = json(&run(
+        data.path(),
+        &["backup", elsewhere.path().to_str().unwrap(), "--json"],
+    ));
+    let piped = run(data.path(), &["backup", "-"]);
+    let sound = text(&run(data.path(), &["verify"]));
+    text(&run(data.path(), &["reindex", "--parse"]));
+    assert_eq!(server.end().code(), Some(0));
+    let copy = tempfile::tempdir().unwrap();
+    let checked = json(&run(copy.path(), &["verify", backup, "--json"]));
+    let restored = text(&run(copy.path(), &["restore", backup]));
+    let found = text(&run(
+        copy.path(),
+        &["search", "who sleeps in winter", "--base", "papers"],
+    ));
+
+    assert_eq!(made["tables"]["document"], 2);
+    assert_eq!(made["blobs"]["count"], 2);
+    assert_eq!(made["path"], backup);
+    assert!(again.contains("is there already"), "{again}");
+    assert!(
+        nowhere.contains("/no/such/folder is no folder"),
+        "{nowhere}"
+    );
+    let named = named["path"].as_str().unwrap().to_owned();
+    assert!(
+        Path::new(&named).exists() && named.ends_with(".tar"),
+        "{named}"
+    );
+    assert!(piped.stdout.len() > 10_000 && piped.status.success());
+    assert!(sound.contains("everything is as it should be"), "{sound}");
+    assert_eq!(checked["tables"], made["tables"]);
+    assert!(
+        restored.contains("the chain of the activity log holds"),
+        "{restored}"
+    );
+    assert!(
+        found.starts_with("[1] \"deep/bears.txt\" section 0"),
+        "{found}"
+    );
+    let left: Vec<_> = std::fs::read_dir(elsewhere.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "no partial file is left: {left:?}");
+}
+
+#[test]
+fn a_mistyped_data_folder_is_named_and_not_made() {
+    let parent = tempfile::tempdir().unwrap();
+    let mistyped = parent.path().join("qiupu");
+    for words in [
+        &["search", "x"][..],
+        &["token", "list"],
+        &["doctor"],
+        &["base", "list"],
+        &["verify"],
+        &["backup", "-"],
+        &["ingest", "/etc/hostname", "--base", "papers"],
+        &["models", "status"],
+        &["token", "revoke", "0198c5f2-7c1e-7b8a-9f5e-2b1c6a7d8e90"],
+    ] {
+        let told = refused(&run(&mistyped, words), 4);
+        let named = format!("there is no deployment in {}", mistyped.display());
+        assert!(
+            told.contains(&named) && told.contains("QUIPU_DATA"),
+            "{words:?}: {told}"
+        );
+        assert!(!mistyped.exists(), "{words:?} made the folder");
+    }
+    text(&run(&mistyped, &["base", "create", "Papers"]));
+    text(&run(&mistyped, &["base", "list"]));
+}
+
+#[test]
+fn a_wrong_database_url_is_told_without_its_password() {
+    let data = tempfile::tempdir().unwrap();
+    for (url, code, says) in [
+        ("postgres://me:hunter2@127.0.0.1:1/quipu", 75, "127.0.0.1:1"),
+        (
+            "postgres://me:hun@ter2@127.0.0.1/quipu",
+            2,
+            "written as `%40`",
+        ),
+        (
+            "postgres://me:hunter2@127.0.0.1:port/quipu",
+            2,
+            "the port in its URL",
+        ),
+        ("postgres:///quipu", 2, "names no host"),
+    ] {
+        let told = refused(
+            &run(data.path(), &["base", "list", "--database", url]),
+            code,
+        );
+        assert!(told.contains(says), "{url}: {told}");
+        assert!(!told.contains("ter2"), "{told}");
+    }
+}
+
+#[test]
+fn an_upgrade_is_checked_without_changing_anything() {
+    let data = tempfile::tempdir().unwrap();
+    let nothing = text(&run(data.path(), &["upgrade-check"]));
+    assert!(nothing.contains("the first start makes one"), "{nothing}");
+    assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0);
+    text(&run(data.path(), &["base", "create", "Papers"]));
+
+    let same = text(&run(data.path(), &["upgrade-check"]));
+    let other = quipu(data.path())
+        .env("QUIPU_LISEN", "127.0.0.1:1")
+        .args(["upgrade-check", "--json"])
+        .output()
+        .unwrap();
+    let database = data.path().join("quipu.sqlite");
+    let newer = Command::new("python3")
+        .arg("-c")
+        .arg("import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(\"INSERT INTO migration VALUES (9999, 'telepathy', 'x', 0)\"); c.commit()")
+        .arg(&database)
+        .status()
+        .unwrap();
+    assert!(newer.success());
+    let refused = run(data.path(), &["upgrade-check"]);
+
+    assert!(same.contains("as this version has it"), "{same}");
+    let other = json(&other);
+    assert_eq!(other["refused"], false);
+    assert!(other.to_string().contains("QUIPU_LISEN"), "{other}");
+    assert_eq!(refused.status.code(), Some(5));
+    let told = String::from_utf8(refused.stdout).unwrap();
+    assert!(
+        told.contains("REFUSED") && told.contains("9999 `telepathy`"),
+        "{told}"
+    );
 }

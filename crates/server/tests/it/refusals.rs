@@ -1,9 +1,13 @@
 //! The same mistake reads the same on every door.
 
+use axum::body::Body;
+use axum::extract::Request;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::house::on_both_engines;
+use crate::house::{on_both_engines, on_sqlite_with};
 
 #[test]
 fn a_mistake_in_a_search_reads_the_same_over_rest_and_mcp() {
@@ -229,5 +233,46 @@ fn a_refused_password_is_not_shown() {
         let words = json!({ "email": "ann@example.org", "password": 271_828_182 });
         let refused = house.post("", "/api/v1/login", words).await;
         assert_eq!(refused.json()["error"], "`password` must be text, not `…`");
+    });
+}
+
+#[test]
+fn a_body_that_never_comes_is_ended_on_every_door_and_leaves_a_row() {
+    on_sqlite_with(&[("QUIPU_BODY_STRETCH_SECONDS", "1")], async |house| {
+        let kb = house.base("Papers", "open").await;
+        let token = house.token("admin@localhost", "write").await;
+        for path in ["mcp", "documents?filename=a.md", "members"] {
+            let begun = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{"))]);
+            let method = if path == "members" {
+                Method::PUT
+            } else {
+                Method::POST
+            };
+            let path = if path == "members" {
+                "members/admin@localhost"
+            } else {
+                path
+            };
+            let request = Request::builder()
+                .method(method)
+                .uri(format!("/api/v1/kbs/{kb}/{path}"))
+                .header("authorization", format!("Bearer {token}"))
+                .header("content-type", "application/json")
+                .body(Body::from_stream(begun.chain(stream::pending())))
+                .unwrap();
+
+            let ended = house.send(request).await;
+
+            assert_eq!(ended.status, 408, "{path}");
+            assert_eq!(ended.headers["connection"], "close");
+            assert_eq!(ended.json()["code"], "request_timeout");
+        }
+        house.work().await;
+        let activity = house
+            .get(&token, &format!("/api/v1/kbs/{kb}/audit"))
+            .await
+            .ok();
+        assert_eq!(activity["activity"][0]["operation"], "add_document");
+        assert_ne!(activity["activity"][0]["verdict"], "ok");
     });
 }

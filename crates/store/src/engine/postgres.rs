@@ -5,6 +5,7 @@
 //! base when it advances the base's clock.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -12,14 +13,15 @@ use deadpool_postgres::{
 };
 use futures::future::try_join_all;
 use model::TenantId;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Config, NoTls};
 
 use crate::StoreError;
-use crate::migrations;
-use crate::sql::Options;
+use crate::migrations::{self, SchemaStep};
+use crate::sql::{Found, Options};
 use crate::statement::Statement;
 use crate::value::{Param, Row, Value};
 
@@ -33,12 +35,115 @@ const SCHEMA_LOCK: i64 = 0x71_75_69_70_75;
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool,
+    place: Arc<Place>,
+}
+
+/// Where a URL says that the database is, without the password.
+#[derive(Debug)]
+struct Place {
+    server: String,
+    database: String,
+    user: String,
+}
+
+impl Place {
+    fn of(config: &Config) -> Self {
+        let host = match config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.clone(),
+            Some(Host::Unix(path)) => path.display().to_string(),
+            None => String::new(),
+        };
+        let port = config.get_ports().first().copied().unwrap_or(5432);
+        let user = config.get_user().unwrap_or_default();
+        Self {
+            server: format!("{host}:{port}"),
+            database: config.get_dbname().unwrap_or(user).to_owned(),
+            user: user.to_owned(),
+        }
+    }
+
+    fn misaddressed(&self, why: impl Into<String>) -> StoreError {
+        StoreError::Misaddressed {
+            place: format!("`{}` on {}", self.database, self.server),
+            why: why.into(),
+        }
+    }
+
+    /// Why no connection was made.
+    fn failure(&self, error: tokio_postgres::Error) -> StoreError {
+        let Some(known) = error.as_db_error() else {
+            let told = chain(&error);
+            // The driver's words for a password that the server asks for and the URL lacks.
+            if told.contains("password missing") {
+                return self.misaddressed("it asks for a password, and the URL has none");
+            }
+            return StoreError::Busy(format!("{}: {told}", self.server));
+        };
+        let code = known.code();
+        if *code == SqlState::INVALID_CATALOG_NAME {
+            let why = "the server has no database of that name; make one with `createdb`";
+            return self.misaddressed(why);
+        }
+        if *code == SqlState::INVALID_PASSWORD {
+            let why = format!("the password of the user `{}` is wrong", self.user);
+            return self.misaddressed(why);
+        }
+        if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+            return self.misaddressed(known.message());
+        }
+        failure(|| "connect to the database".to_owned(), error)
+    }
+}
+
+/// What is written where a URL belongs.
+fn read_url(url: &str) -> Result<Config, StoreError> {
+    let right = "it must read `postgres://user:password@host:port/name`";
+    let refused = |why: &str| StoreError::Misaddressed {
+        place: "in the settings".to_owned(),
+        why: format!("{why}; {right}"),
+    };
+    // The driver would take what stands behind the first `@` for the host, and name it.
+    if has_bare_at(url) {
+        return Err(refused(
+            "its URL has an `@` in the user or the password, which must be written as `%40`",
+        ));
+    }
+    // The driver's own message may quote a part of the password.
+    let config: Config = url.parse().map_err(|_| refused(mistake(url)))?;
+    match config.get_hosts() {
+        [] => Err(refused("its URL names no host")),
+        _ => Ok(config),
+    }
+}
+
+/// Whether more than one `@` stands before the options.
+fn has_bare_at(url: &str) -> bool {
+    let mut parts = url.split('@');
+    let first = parts.by_ref().take(2).last().unwrap_or_default();
+    // What stands behind a `?` there is options, in which it is a sign like any other.
+    parts.next().is_some() && !first.contains('?')
+}
+
+/// What is most likely wrong with a URL that cannot be read.
+fn mistake(url: &str) -> &'static str {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let server = place.split(['/', '?']).next().unwrap_or_default();
+    let port = server.rsplit_once(':').map(|(_, port)| port);
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return "the port in its URL is no number up to 65535";
+    }
+    if place.contains('?') {
+        return "its URL has an option behind the `?` that is not known";
+    }
+    "its URL cannot be read"
 }
 
 impl Postgres {
     pub(crate) async fn open(url: &str, options: Options) -> Result<Self, StoreError> {
         let doing = || "open the store".to_owned();
-        let mut config: Config = url.parse().map_err(|error| failure(doing, error))?;
+        let mut config = read_url(url)?;
+        let place = Arc::new(Place::of(&config));
         config.connect_timeout(WAIT);
         config.application_name("quipu");
         let manager = Manager::from_config(
@@ -55,7 +160,7 @@ impl Postgres {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|source| StoreError::failed(doing(), source))?;
-        let postgres = Postgres { pool };
+        let postgres = Postgres { pool, place };
         postgres.migrate(&options).await?;
         Ok(postgres)
     }
@@ -70,15 +175,12 @@ impl Postgres {
             tx.batch_execute(&migrations::collate(migrations::TABLE))
                 .await?;
             let applied = tx.query(migrations::APPLIED, &[]).await?;
-            let applied: Vec<_> = applied
-                .iter()
-                .map(|row| (row.get(0), row.get(1), row.get(2)))
-                .collect();
+            let applied: Vec<_> = applied.iter().map(step).collect();
             let pending = match migrations::pending(&applied) {
                 Ok(pending) => pending,
                 Err(refused) => return Ok(Err(refused)),
             };
-            for migration in pending {
+            for migration in options.wanted(pending) {
                 tx.batch_execute(&migration.postgres()).await?;
                 tx.execute(
                     migrations::REMEMBER,
@@ -99,10 +201,7 @@ impl Postgres {
 
     async fn client(&self) -> Result<Object, StoreError> {
         self.pool.get().await.map_err(|error| match error {
-            PoolError::Backend(error) if error.as_db_error().is_none() => {
-                StoreError::Busy(chain(&error))
-            }
-            PoolError::Backend(error) => failure(|| "connect to the database".to_owned(), error),
+            PoolError::Backend(error) => self.place.failure(error),
             PoolError::Timeout(_) => {
                 StoreError::Busy(format!("no connection was free for {} s", WAIT.as_secs()))
             }
@@ -156,8 +255,57 @@ impl Postgres {
             .collect())
     }
 
+    pub(crate) async fn analyze(&self) -> Result<(), StoreError> {
+        let done = self.client().await?.batch_execute("ANALYZE").await;
+        done.map_err(|error| failure(|| "count what was loaded".to_owned(), error))
+    }
+
     pub(crate) fn close(self) {
         self.pool.close();
+    }
+}
+
+/// Looks at a database without changing it.
+pub(crate) async fn inspect(url: &str) -> Result<Found, StoreError> {
+    let mut config = read_url(url)?;
+    let place = Place::of(&config);
+    config.connect_timeout(WAIT);
+    let connected = config.connect(NoTls).await;
+    let (client, connection) = connected.map_err(|error| place.failure(error))?;
+    let connection = tokio::spawn(connection);
+    let look = async {
+        let has = async |table: &str| {
+            let known = "SELECT to_regclass($1::TEXT) IS NOT NULL";
+            Ok::<bool, tokio_postgres::Error>(client.query_one(known, &[&table]).await?.get(0))
+        };
+        let mut found = Found::default();
+        if has("migration").await? {
+            let applied = client.query(migrations::APPLIED, &[]).await?;
+            found.schema = applied.iter().map(step).collect();
+        }
+        if has("tenant").await? {
+            let some = client.query("SELECT 1 FROM tenant LIMIT 1", &[]).await?;
+            found.has_tenants = !some.is_empty();
+        }
+        let size = "SELECT pg_database_size(current_database())";
+        let bytes: i64 = client.query_one(size, &[]).await?.get(0);
+        found.bytes = bytes as u64;
+        Ok(found)
+    };
+    let found = look
+        .await
+        .map_err(|error| failure(|| "look at the database".to_owned(), error));
+    drop(client);
+    let _ = connection.await;
+    found
+}
+
+/// A row of the table of migrations.
+fn step(row: &tokio_postgres::Row) -> SchemaStep {
+    SchemaStep {
+        number: row.get(0),
+        name: row.get(1),
+        checksum: row.get(2),
     }
 }
 
@@ -371,4 +519,36 @@ fn chain(error: &dyn StdError) -> String {
         cause = error.source();
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_url_is_named_by_its_mistake_and_without_its_password() {
+        for (url, mistake) in [
+            ("postgres://me:hu@nter2@db/quipu", "written as `%40`"),
+            ("postgres://me:hunter2@db:54x2/quipu", "the port in its URL"),
+            (
+                "postgres://me:hunter2@db/quipu?tls=hunter2",
+                "behind the `?`",
+            ),
+            ("postgres:///quipu", "names no host"),
+        ] {
+            let told = read_url(url).err().map(|error| error.to_string());
+            let told = told.unwrap_or_else(|| panic!("`{url}` was read"));
+            assert!(told.contains(mistake), "{url}: {told}");
+            assert!(
+                !told.contains("hunter2") && !told.contains("nter"),
+                "{told}"
+            );
+        }
+        for url in [
+            "postgres://me:hunter2@db/quipu",
+            "postgres://me:h%40n#te/r2@db/quipu?application_name=me@home",
+        ] {
+            assert!(read_url(url).is_ok(), "{url}");
+        }
+    }
 }

@@ -348,7 +348,6 @@ impl Base {
     /// Lets go of the files for good: from now on nothing of this cache is written. Searches under
     /// way go on.
     pub(super) fn retire(&self) {
-        self.set_broken();
         let mut classes = self.classes();
         while classes.iter().flatten().any(Class::is_merging) {
             classes = self

@@ -393,7 +393,13 @@ pub(super) fn remove(folder: &Path) -> std::io::Result<()> {
 
 /// The folder of a class below its base's.
 pub(super) fn folder(base: &Path, class: model::Role) -> PathBuf {
-    base.join(format!("{class}-v{FORMAT}.{}", text::ANALYSER_VERSION))
+    base.join(format!("{class}-{}", form()))
+}
+
+/// The form of a cache's files, and the analyser whose terms are in them: one of another form is
+/// built anew.
+pub fn form() -> String {
+    format!("v{FORMAT}.{}", text::ANALYSER_VERSION)
 }
 
 /// Counts up whenever the fields below change.

@@ -4,7 +4,9 @@
 //! what is there. Whoever needs more than that asks for a pass and waits for its end; a caller
 //! that gives up waiting stops nothing.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -38,6 +40,12 @@ const SPANS: u32 = 20_000;
 /// Vectors read at once.
 const VECTORS: u32 = 2_000;
 
+/// Ending of the folder in which a cache is built anew.
+const BESIDE: &str = "beside";
+
+/// Ending of the folder of a cache whose place was taken.
+const FORMER: &str = "former";
+
 /// How long a writer is kept after its last batch.
 const REST_AFTER: Duration = Duration::from_secs(5);
 
@@ -61,6 +69,8 @@ struct Shared {
 struct Slot {
     tenant: TenantId,
     kb: KbId,
+    /// Where its cache is.
+    folder: PathBuf,
     /// Set once opened; read without waiting for a pass.
     ready: Mutex<Option<Arc<Base>>>,
     asked: Mutex<Asked>,
@@ -71,6 +81,8 @@ struct Slot {
     mergers: AtomicUsize,
     /// Whether it is never closed for another.
     kept: AtomicBool,
+    /// Told how many rows are indexed, for who waits for a cache that is built anew.
+    indexed: Arc<AtomicU64>,
 }
 
 /// What was asked of a base's passes.
@@ -80,8 +92,8 @@ struct Asked {
     running: bool,
     /// Whether another is to follow the one under way.
     again: bool,
-    /// Whether the cache is to be thrown away first.
-    anew: bool,
+    /// A cache built anew that is to take the place of this one.
+    beside: Option<Arc<Slot>>,
     /// The model whose vectors are wanted.
     model: Option<String>,
     progress: Progress,
@@ -115,7 +127,8 @@ impl Indexes {
     /// # Errors
     /// If the folder cannot be made.
     pub fn with(db: Db, folder: PathBuf, habits: Habits) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(&folder)
+        fs::create_dir_all(&folder)
+            .and_then(|()| remove_unfinished(&folder))
             .map_err(|error| StoreError::failed("make the search cache's folder", error))?;
         Ok(Self {
             shared: Arc::new(Shared {
@@ -153,17 +166,12 @@ impl Indexes {
             if let Some(base) = slot.ready().filter(|base| base.covers(head, model)) {
                 return Ok(BaseIndex { base, head });
             }
-            let mut ended = slot.ended.subscribe();
-            self.shared.ask(&slot, |asked| {
+            let wanted = |asked: &mut Asked| {
                 if let Some(model) = model {
                     asked.model = Some(model.to_owned());
                 }
-            });
-            // The sender lives in the slot, which is held here.
-            let _ = ended.changed().await;
-            if let Some(failure) = &ended.borrow().failure {
-                return Err(again(failure));
-            }
+            };
+            self.shared.passed(&slot, wanted).await?;
         }
     }
 
@@ -220,14 +228,48 @@ impl Indexes {
         self.shared.open().retain(|(open, _)| *open != kb);
     }
 
-    /// Throws the base's cache away and begins to make it anew from SQL.
-    pub fn rebuild(&self, tenant: TenantId, kb: KbId) {
+    /// Closes the base's cache after its merges; its files stay.
+    ///
+    /// # Errors
+    /// If the files fail.
+    pub async fn close(&self, kb: KbId) -> Result<(), StoreError> {
+        self.settled(kb).await?;
+        if let Some((_, base)) = self.opened(kb) {
+            let resting = spawn_blocking(move || base.rest()).await;
+            resting.map_err(|stopped| StoreError::failed("close a cache", stopped))??;
+        }
+        self.forget(kb);
+        Ok(())
+    }
+
+    /// Builds the base's cache anew from SQL, beside the one that searches go on reading, and then
+    /// takes its place. `indexed` tells meanwhile how many rows are in it.
+    ///
+    /// # Errors
+    /// If SQL or the folder fails; the cache is then as it was, or is made at the next search.
+    pub async fn rebuild(
+        &self,
+        tenant: TenantId,
+        kb: KbId,
+        indexed: Arc<AtomicU64>,
+    ) -> Result<(), StoreError> {
+        let folder = self.shared.folder(kb);
+        let beside = folder.with_extension(BESIDE);
+        let former = folder.with_extension(FORMER);
+        let removing = [beside.clone(), former.clone()];
+        remove_all(removing).await?;
+        let fresh = Arc::new(Slot::new(tenant, kb, beside, indexed));
+        self.shared.passed(&fresh, |_| {}).await?;
+        // Nobody feeds the old one from there on; what was written meanwhile is fed to the new one.
         let slot = self.slot(tenant, kb);
-        self.shared.ask(&slot, |asked| asked.anew = true);
+        self.shared
+            .passed(&slot, |asked| asked.beside = Some(fresh))
+            .await?;
+        remove_all([former]).await
     }
 
     /// Ends all passes after the batch that each is at; none begins any more.
-    pub fn close(&self) {
+    pub fn stop(&self) {
         self.shared.closed.store(true, Ordering::Relaxed);
     }
 
@@ -248,7 +290,8 @@ impl Indexes {
             {
                 open.remove(idle);
             }
-            Arc::new(Slot::new(tenant, kb))
+            let folder = self.shared.folder(kb);
+            Arc::new(Slot::new(tenant, kb, folder, Arc::default()))
         };
         open.push((kb, slot.clone()));
         slot
@@ -276,6 +319,25 @@ impl Shared {
         let (shared, slot) = (Arc::downgrade(self), slot.clone());
         // Not a task: it reads much, analyses text and writes files.
         spawn_blocking(move || Handle::current().block_on(passes(shared, slot)));
+    }
+
+    /// Asks for a pass and waits for the end of one.
+    ///
+    /// # Errors
+    /// That of the pass.
+    async fn passed(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        what: impl FnOnce(&mut Asked),
+    ) -> Result<(), StoreError> {
+        let mut ended = slot.ended.subscribe();
+        self.ask(slot, what);
+        // The sender lives in the slot, which is held here.
+        let _ = ended.changed().await;
+        match &ended.borrow().failure {
+            Some(failure) => Err(again(failure)),
+            None => Ok(()),
+        }
     }
 
     /// The files of a base's cache failed: it is made anew at once.
@@ -349,10 +411,12 @@ impl Shared {
 }
 
 impl Slot {
-    fn new(tenant: TenantId, kb: KbId) -> Self {
+    fn new(tenant: TenantId, kb: KbId, folder: PathBuf, indexed: Arc<AtomicU64>) -> Self {
         Self {
             tenant,
             kb,
+            folder,
+            indexed,
             ready: Mutex::default(),
             asked: Mutex::default(),
             ended: watch::Sender::default(),
@@ -422,11 +486,16 @@ async fn passes(shared: Weak<Shared>, slot: Arc<Slot>) {
             running.0 = None;
             return;
         }
-        let anew = std::mem::take(&mut asked.anew);
+        let beside = asked.beside.take();
         let model = asked.model.clone();
         let mut progress = std::mem::take(&mut asked.progress);
         drop(asked);
-        let done = pass(&shared, &slot, anew, model.as_deref(), &mut progress).await;
+        let feed = Feed {
+            shared: &shared,
+            slot: &slot,
+            model: model.as_deref(),
+        };
+        let done = feed.pass(beside, &mut progress).await;
         slot.asked().progress = progress;
         if let Err(error) = &done {
             tracing::warn!(%error, base = %slot.kb, "search cache could not be brought up");
@@ -435,33 +504,8 @@ async fn passes(shared: Weak<Shared>, slot: Arc<Slot>) {
     }
 }
 
-/// One pass, and another from nothing if the cache's files fail.
-async fn pass(
-    shared: &Arc<Shared>,
-    slot: &Arc<Slot>,
-    anew: bool,
-    model: Option<&str>,
-    progress: &mut Progress,
-) -> Result<(), StoreError> {
-    let feed = Feed {
-        shared,
-        slot,
-        model,
-    };
-    if anew || slot.ready().is_some_and(|base| base.is_broken()) {
-        feed.throw_away(progress)?;
-    }
-    match feed.once(progress).await {
-        Err(Failure::Cache(error)) => {
-            tracing::warn!(%error, base = %slot.kb, "search cache failed and is made anew");
-            feed.throw_away(progress)?;
-            feed.once(progress).await.map_err(Failure::store)
-        }
-        done => done.map_err(Failure::store),
-    }
-}
-
 /// What a pass works on.
+#[derive(Clone, Copy)]
 struct Feed<'a> {
     shared: &'a Arc<Shared>,
     slot: &'a Arc<Slot>,
@@ -473,14 +517,65 @@ impl Feed<'_> {
         Ok(self.shared.db.read(self.slot.tenant).await?)
     }
 
+    /// One pass, and another from nothing if the cache's files fail. A cache that was built beside
+    /// this one takes its place first.
+    async fn pass(
+        &self,
+        beside: Option<Arc<Slot>>,
+        progress: &mut Progress,
+    ) -> Result<(), StoreError> {
+        if let Some(fresh) = beside {
+            let taken = self.take_over(fresh, progress).await;
+            if taken.is_err() {
+                // What is there now writes no more.
+                self.slot.set_ready(None);
+            }
+            taken.map_err(Failure::store)?;
+        } else if self.slot.ready().is_some_and(|base| base.is_broken()) {
+            self.throw_away(progress)?;
+        }
+        match self.once(progress).await {
+            Err(Failure::Cache(error)) => {
+                tracing::warn!(%error, base = %self.slot.kb, "search cache failed and is made anew");
+                self.throw_away(progress)?;
+                self.once(progress).await.map_err(Failure::store)
+            }
+            done => done.map_err(Failure::store),
+        }
+    }
+
+    /// Puts the files of a cache in the place of this one's. Searches go on in the old one until
+    /// the new one is open.
+    async fn take_over(&self, fresh: Arc<Slot>, progress: &mut Progress) -> Result<(), Failure> {
+        // Once more, for what was written since it was built: the next pass finds little to do.
+        let rest = Feed {
+            slot: &fresh,
+            model: None,
+            ..*self
+        };
+        rest.once(&mut Progress::default()).await?;
+        for base in [fresh.ready(), self.slot.ready()].into_iter().flatten() {
+            // Who writes no more cannot write to the folder that is moved under it.
+            base.retire();
+        }
+        let former = self.slot.folder.with_extension(FORMER);
+        let moved = match fs::rename(&self.slot.folder, former) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => fs::rename(&fresh.folder, &self.slot.folder),
+        };
+        moved.map_err(|error| Failure::Cache(error.into()))?;
+        self.load(progress).await.map(drop)
+    }
+
     /// Closes the cache and removes its files.
     fn throw_away(&self, progress: &mut Progress) -> Result<(), StoreError> {
         if let Some(base) = self.slot.ready() {
+            base.set_broken();
             base.retire();
         }
         self.slot.set_ready(None);
         *progress = Progress::default();
-        class::remove(&self.shared.folder(self.slot.kb)).map_err(|error| cache(error.into()))
+        class::remove(&self.slot.folder).map_err(|error| cache(error.into()))
     }
 
     async fn once(&self, progress: &mut Progress) -> Result<(), Failure> {
@@ -517,7 +612,7 @@ impl Feed<'_> {
             spans.extend(page.iter().map(ChunkSpan::from));
         }
         let habits = self.shared.habits.clone();
-        let base = Base::open(&self.shared.folder(kb), &spans, habits).map_err(Failure::Cache)?;
+        let base = Base::open(&self.slot.folder, &spans, habits).map_err(Failure::Cache)?;
         let base = Arc::new(base);
         // Later pages may know more; what they do not is read again.
         base.set_known(began.unwrap_or(RecordTime::from_micros(0)));
@@ -571,6 +666,8 @@ impl Feed<'_> {
             after = last.ordinal;
             let batch: Vec<ChunkRow> = page.into_iter().map(ChunkRow::from).collect();
             base.feed(&batch, head).map_err(Failure::Cache)?;
+            let count = batch.len() as u64;
+            self.slot.indexed.fetch_add(count, Ordering::Relaxed);
             self.shared.merge_soon(self.slot, base);
             self.shared.rest_later(self.slot, base);
         }
@@ -643,6 +740,29 @@ impl Feed<'_> {
             ));
             progress.after = Some(after);
         }
+    }
+}
+
+/// Removes what a rebuilding left that did not come to its end.
+fn remove_unfinished(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|end| end == BESIDE || end == FORMER)
+        {
+            class::remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+async fn remove_all<const N: usize>(folders: [PathBuf; N]) -> Result<(), StoreError> {
+    let removing =
+        spawn_blocking(move || folders.iter().try_for_each(|folder| class::remove(folder)));
+    match removing.await {
+        Ok(removed) => removed.map_err(|error| cache(error.into())),
+        Err(stopped) => Err(StoreError::failed("remove a search cache", stopped)),
     }
 }
 

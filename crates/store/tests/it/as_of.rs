@@ -25,6 +25,8 @@ enum Write {
     Reopen { document: u8 },
     /// Erases a document.
     Purge { document: u8 },
+    /// Lets another role see a document.
+    Reclass { document: u8, least_role: Role },
 }
 
 /// The plain version of a row.
@@ -51,7 +53,8 @@ fn write() -> impl Strategy<Value = Write> {
         3 => prop::collection::vec(any::<u8>(), 1..4).prop_map(|places| Write::Close { places }),
         1 => document.clone().prop_map(|document| Write::CloseDocument { document }),
         1 => document.clone().prop_map(|document| Write::Reopen { document }),
-        1 => document.prop_map(|document| Write::Purge { document }),
+        1 => document.clone().prop_map(|document| Write::Purge { document }),
+        2 => (document, role()).prop_map(|(document, least_role)| Write::Reclass { document, least_role }),
     ]
 }
 
@@ -115,8 +118,31 @@ fn apply(rows: &mut Vec<Row>, write: &Write, now: RecordTime, fresh: &mut u128) 
                 row.purged = true;
             }
         }
+        Write::Reclass {
+            document,
+            least_role,
+        } => {
+            let moved: Vec<usize> = (0..rows.len())
+                .filter(|&place| rows[place].document == *document && !rows[place].purged)
+                .collect();
+            for (n, place) in moved.into_iter().enumerate() {
+                let row = rows[place].clone();
+                rows[place].document = LEFT_BEHIND;
+                rows[place].recorded_at = at(0);
+                rows[place].invalidated_at = Some(at(0));
+                rows[place].purged = true;
+                rows.push(Row {
+                    ordinal: next + n as i64,
+                    least_role: *least_role,
+                    ..row
+                });
+            }
+        }
     }
 }
+
+/// The document of rows that are left where others were before they got new ordinals.
+const LEFT_BEHIND: u8 = 99;
 
 fn ordinals(rows: &[Row], places: &[u8]) -> Vec<i64> {
     let place = |place: &u8| (usize::from(*place) % rows.len().max(1)) as i64 + 1;
@@ -190,6 +216,17 @@ async fn apply_stored(
         }
         Write::Purge { document } => {
             chunks::purge_document(&mut tx, kb, document_id(*document), now)
+                .await
+                .unwrap();
+        }
+        Write::Reclass {
+            document,
+            least_role,
+        } => {
+            let document = document_id(*document);
+            // The role before only says where a cache looks for what it has to forget.
+            let roles = (Role::Viewer, *least_role);
+            chunks::set_least_role(&mut tx, kb, document, roles, now)
                 .await
                 .unwrap();
         }

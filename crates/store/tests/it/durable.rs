@@ -461,6 +461,64 @@ fn what_was_acknowledged_before_a_kill_is_there_after_it_once() {
     }
 }
 
+#[test]
+fn writes_of_several_processes_are_not_lost_when_one_of_them_is_killed() {
+    const TENANT: TenantId = TenantId::new(uuid::Uuid::from_u128(1));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    if playing("one of several writers").is_some() {
+        let url = setting("QUIPU_TEST_URL").unwrap();
+        let db = runtime
+            .block_on(Db::open(&url, Options::default()))
+            .unwrap();
+        runtime.block_on(write_all(&db, TENANT));
+        return;
+    }
+    let Some(url) = runtime.block_on(crate::stores::postgres_database()) else {
+        return;
+    };
+    let name = "durable::writes_of_several_processes_are_not_lost_when_one_of_them_is_killed";
+    let mut writers: Vec<_> = (1..=3_u128)
+        .map(|number| {
+            child(name, "one of several writers", Path::new("/"))
+                .env("QUIPU_TEST_URL", &url)
+                .env("QUIPU_TEST_FIRST", (1_000_000 * number).to_string())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mut acknowledged = Vec::<u128>::new();
+    for writer in &mut writers {
+        let out = BufReader::new(writer.stdout.take().unwrap()).lines();
+        // One after the other; the pipes of the others hold what they say until then.
+        for line in out.map_while(Result::ok) {
+            acknowledged.extend(acknowledgement(&line));
+            if acknowledged.len() % 400 == 150 {
+                let _ = writer.kill();
+            }
+        }
+        writer.wait().unwrap();
+    }
+
+    assert!(
+        acknowledged.len() >= 150,
+        "{} were acknowledged",
+        acknowledged.len()
+    );
+    runtime.block_on(async {
+        let db = Db::open(&url, Options::default()).await.unwrap();
+        let mut tx = db.read(TENANT).await.unwrap();
+        let stored = bases::list(&mut tx).await.unwrap();
+        for number in &acknowledged {
+            let id = KbId::new(uuid(*number));
+            assert_eq!(
+                stored.iter().filter(|base| base.id == id).count(),
+                1,
+                "write {number}"
+            );
+        }
+    });
+}
+
 fn acknowledgement(line: &str) -> Option<u128> {
     line.rsplit_once("acknowledged ")?.1.parse().ok()
 }
@@ -468,12 +526,21 @@ fn acknowledgement(line: &str) -> Option<u128> {
 /// 16 writers; a line on standard output for each write that was acknowledged.
 async fn write_until_killed(folder: &Path, tenant: TenantId) {
     let db = open(folder).await;
+    write(&db, tenant, 10_000).await;
+}
+
+/// The same until each writer has written its share.
+async fn write_all(db: &Db, tenant: TenantId) {
+    write(db, tenant, 20).await;
+}
+
+async fn write(db: &Db, tenant: TenantId, each: u128) {
     let first: u128 = setting("QUIPU_TEST_FIRST").unwrap().parse().unwrap();
     let writers: Vec<_> = (0..16)
         .map(|writer| {
             let db = db.clone();
             tokio::spawn(async move {
-                for n in 0..10_000 {
+                for n in 0..each {
                     let number = first + 10_000 * writer + n;
                     add_base(&db, tenant, number).await.unwrap();
                     println!("\nacknowledged {number}");

@@ -32,6 +32,14 @@ fn a_statement_names_the_tenant_unless_it_says_why_not() {
 fn no_other_statement_stands_outside_of_tenants() {
     let mut free: Vec<_> = store::statements()
         .filter(|statement| statement.directory_reason().is_some())
+        // Made from the migrations: one to read, to load and to count each table.
+        .filter(|statement| {
+            ["READ_", "LOAD_", "COUNT_"].iter().all(|verb| {
+                !statement
+                    .name()
+                    .starts_with(&format!("store::rows::{verb}"))
+            })
+        })
         .map(|statement| statement.name())
         .collect();
     free.sort_unstable();
@@ -41,6 +49,10 @@ fn no_other_statement_stands_outside_of_tenants() {
         "store::credentials::BASES_OF",
         "store::credentials::BY_SECRET",
         "store::credentials::TOUCH",
+        "store::holds::ALL",
+        "store::holds::CLEAR",
+        "store::holds::RELEASE",
+        "store::holds::SET",
         "store::jobs::CLAIM",
         "store::jobs::COUNTS",
         "store::jobs::HAND_BACK_ALL",

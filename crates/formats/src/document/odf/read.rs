@@ -20,10 +20,19 @@ const CHAIN_MAX: usize = 20;
 pub(super) struct Styles {
     parents: HashMap<String, String>,
     levels: HashMap<String, u8>,
-    /// List styles: whether each level counts.
-    lists: HashMap<String, Vec<bool>>,
+    /// List styles: what stands before the items of each level.
+    lists: HashMap<String, Vec<Mark>>,
     /// Text styles that raise or lower: "super 58%", "sub 58%".
     positions: HashMap<String, String>,
+}
+
+/// What stands before an item of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Bullet,
+    Number,
+    /// A list that only indents: its style numbers in no format.
+    Nothing,
 }
 
 impl Styles {
@@ -32,17 +41,19 @@ impl Styles {
             return;
         };
         if style.is("text:list-style") {
-            let counts = style
+            let marks = style
                 .elements()
                 .filter(|level| level.attribute("text:level").is_some())
                 .map(|level| {
-                    level.is("text:list-level-style-number")
-                        && level
-                            .attribute("style:num-format")
-                            .is_some_and(|format| !format.is_empty())
+                    let format = level.attribute("style:num-format").unwrap_or_default();
+                    match (level.is("text:list-level-style-number"), format) {
+                        (false, _) => Mark::Bullet,
+                        (true, "") => Mark::Nothing,
+                        (true, _) => Mark::Number,
+                    }
                 })
                 .collect();
-            self.lists.insert(name.to_owned(), counts);
+            self.lists.insert(name.to_owned(), marks);
             return;
         }
         let text = style.child("style:text-properties");
@@ -82,12 +93,10 @@ impl Styles {
             .any(|style| style.starts_with("Preformatted") || style.contains("Code"))
     }
 
-    fn counts(&self, list: &str, level: usize) -> bool {
-        self.lists
-            .get(list)
-            .and_then(|levels| levels.get(level))
-            .copied()
-            .unwrap_or(false)
+    fn mark(&self, list: &str, level: usize) -> Mark {
+        let marks = self.lists.get(list);
+        let mark = marks.and_then(|levels| levels.get(level));
+        mark.copied().unwrap_or(Mark::Bullet)
     }
 }
 
@@ -396,7 +405,7 @@ impl Reader {
             .attribute("text:style-name")
             .unwrap_or(style)
             .to_owned();
-        let counts = self.styles.counts(&style, level);
+        let mark = self.styles.mark(&style, level);
         let goes_on = list.attribute("text:continue-numbering") == Some("true")
             || list.attribute("text:continue-list").is_some();
         let mut number = if goes_on {
@@ -423,10 +432,11 @@ impl Reader {
                         if text.is_empty() {
                             continue;
                         }
-                        let marker = match (marked, counts) {
-                            (true, _) => "  ".to_owned(),
-                            (false, true) => format!("{number}. "),
-                            (false, false) => "- ".to_owned(),
+                        let marker = match mark {
+                            Mark::Nothing => String::new(),
+                            _ if marked => "  ".to_owned(),
+                            Mark::Number => format!("{number}. "),
+                            Mark::Bullet => "- ".to_owned(),
                         };
                         marked = true;
                         lines.push(format!("{margin}{marker}{text}"));

@@ -1,18 +1,17 @@
-use kernel::{Base, Cx, Method, Operation, Reply, Spec};
-use model::{AuditId, CredentialId, Cursor, Limit, RecordTime, Result, Role, UserId};
+//! Who did what: of one base, and of the whole organisation.
+
+mod list_activity;
+mod list_all_activity;
+
+use kernel::Reply;
+use model::{AuditId, CredentialId, Cursor, KbId, Limit, RecordTime, Result, UserId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use store::Tx;
 use store::audit::{self, Entry};
 
-/// The activity of a base, newest first: one row per call, refused ones too.
-#[derive(Deserialize, JsonSchema)]
-pub struct ListActivity {
-    /// Rows to return at most.
-    #[serde(default)]
-    limit: Limit<50, 500>,
-    /// Where to go on: `next_cursor` of the page before.
-    cursor: Option<Cursor>,
-}
+pub use list_activity::ListActivity;
+pub use list_all_activity::ListAllActivity;
 
 /// A page of the activity.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,6 +30,8 @@ pub struct ActivityRow {
     pub id: AuditId,
     /// When.
     pub at: RecordTime,
+    /// The base it was about, if it was about one that the caller could see.
+    pub kb_id: Option<KbId>,
     /// Who: the owner of the credential.
     pub user_id: Option<UserId>,
     /// Their address at that moment.
@@ -41,7 +42,8 @@ pub struct ActivityRow {
     pub credential_name: Option<String>,
     /// The program, by its own account.
     pub client: Option<String>,
-    /// The end user that the program says it acts for.
+    /// The end user that the program says it acts for. Only credentials that may speak for others
+    /// name one, and a personal token may not.
     pub actor: Option<String>,
     /// The door.
     pub door: String,
@@ -51,7 +53,7 @@ pub struct ActivityRow {
     pub target_kind: Option<String>,
     /// Which one.
     pub target_id: Option<String>,
-    /// `ok`, or the code of the refusal.
+    /// `ok`, the code of the refusal, or `cut_off` if the caller went away before the end.
     pub verdict: String,
     /// The request's id, as its answer and the log named it.
     pub request_id: String,
@@ -63,6 +65,7 @@ impl From<Entry> for ActivityRow {
         Self {
             id: row.id,
             at: row.at,
+            kb_id: row.base,
             user_id: row.user,
             user: row.user_label,
             credential_id: row.credential,
@@ -92,31 +95,24 @@ impl Reply for Activity {
     }
 }
 
-impl Operation for ListActivity {
-    type Target = Base;
-    type Output = Activity;
-    const SPEC: Spec = Spec::read("list_activity", "Activity of a base")
-        .least(Role::Admin)
-        .route(Method::Get, "/kbs/{kb_id}/audit")
-        .cli("activity", &[]);
-
-    async fn run(self, cx: &Cx<'_, Base>) -> Result<Activity> {
-        let mut tx = cx.read().await?;
-        let before = self
-            .cursor
-            .map(|cursor| (cursor.at, AuditId::new(cursor.id)));
-        let kb = Some(cx.target.id());
-        let mut rows = audit::page(&mut tx, kb, before, self.limit.get() + 1).await?;
-        let more = rows.len() > self.limit.rows();
-        rows.truncate(self.limit.rows());
-        let last = rows.last().filter(|_| more);
-        let next_cursor = last.map(|row| Cursor {
-            at: row.at,
-            id: row.id.uuid(),
-        });
-        Ok(Activity {
-            activity: rows.into_iter().map(ActivityRow::from).collect(),
-            next_cursor,
-        })
-    }
+/// A page of it, newest first; of one base, or of the whole organisation with none.
+async fn page(
+    tx: &mut Tx,
+    kb: Option<KbId>,
+    cursor: Option<Cursor>,
+    limit: Limit<50, 500>,
+) -> Result<Activity> {
+    let before = cursor.map(|cursor| (cursor.at, AuditId::new(cursor.id)));
+    let mut rows = audit::page(tx, kb, before, limit.get() + 1).await?;
+    let more = limit.rows() < rows.len();
+    rows.truncate(limit.rows());
+    let last = rows.last().filter(|_| more);
+    let next_cursor = last.map(|row| Cursor {
+        at: row.at,
+        id: row.id.uuid(),
+    });
+    Ok(Activity {
+        activity: rows.into_iter().map(ActivityRow::from).collect(),
+        next_cursor,
+    })
 }

@@ -1,0 +1,200 @@
+//! Things: adding them, finding them by name, saying who is one with whom.
+
+mod add_entity;
+mod different_entities;
+mod find_entities;
+mod merge_entities;
+mod set_entity_type;
+mod unmerge_entities;
+
+use std::collections::HashMap;
+
+use engine::ledger;
+use kernel::{Base, Cx};
+use model::{EntityId, Error, KbId, RecordTime, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::names::Fit;
+use store::ontology::Ontology;
+use store::{Tx, entities, fact_holds};
+
+pub use add_entity::{AddEntity, AddedEntity};
+pub use different_entities::{DifferentEntities, Differing, UndoDifferent};
+pub use find_entities::{EntityHit, EntityHits, FindEntities};
+pub use merge_entities::{MergeEntities, MergedEntities};
+pub use set_entity_type::SetEntityType;
+pub use unmerge_entities::UnmergeEntities;
+
+/// A thing.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct EntityInfo {
+    /// Its id.
+    pub id: EntityId,
+    /// Its name.
+    pub name: String,
+    /// Key of its kind; null if it has none.
+    pub type_key: Option<String>,
+    /// Its kind, for people; null if it has none.
+    pub type_label: Option<String>,
+}
+
+/// What things are called and what kind they are, as of a moment.
+pub(crate) struct Described(HashMap<EntityId, EntityInfo>);
+
+impl Described {
+    /// Reads it for these things.
+    pub(crate) async fn read(
+        tx: &mut Tx,
+        kb: KbId,
+        words: &Ontology,
+        things: &[EntityId],
+        as_of: RecordTime,
+    ) -> Result<Self> {
+        let names = ledger::names_of(tx, kb, things, as_of).await?;
+        let kinds: HashMap<EntityId, _> = entities::kinds(tx, kb, things, as_of)
+            .await?
+            .into_iter()
+            .filter_map(|kind| Some((kind.entity, words.entity_type(kind.kind?)?)))
+            .collect();
+        let described = things.iter().map(|&id| {
+            let kind = kinds.get(&id);
+            let info = EntityInfo {
+                id,
+                name: names.get(&id).cloned().unwrap_or_else(|| id.to_string()),
+                type_key: kind.map(|kind| kind.key.clone()),
+                type_label: kind.map(|kind| kind.label.clone()),
+            };
+            (id, info)
+        });
+        Ok(Self(described.collect()))
+    }
+
+    /// What is known of a thing that was asked for.
+    pub(crate) fn of(&self, id: EntityId) -> EntityInfo {
+        self.0.get(&id).cloned().unwrap_or_else(|| EntityInfo {
+            id,
+            name: id.to_string(),
+            type_key: None,
+            type_label: None,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self, id: EntityId) -> &str {
+        self.0.get(&id).map_or("", |info| &info.name)
+    }
+}
+
+/// A thing that was named, and what to tell of how it was picked.
+pub(crate) struct Picked {
+    pub(crate) id: EntityId,
+    /// A sentence, if a name was given and others would have fitted.
+    pub(crate) note: Option<String>,
+}
+
+/// A name fits, with how much is known of the thing.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) info: EntityInfo,
+    pub(crate) fit: Fit,
+    pub(crate) facts: u64,
+}
+
+/// Names weighed by how much is known of their things at most.
+const WEIGHED_MAX: usize = 200;
+
+/// The things whose names fit, best first: exact names, then those of which most is known, then
+/// by name. Things of no kind are left out where others fit, unless the name is exact.
+pub(crate) async fn candidates(
+    tx: &mut Tx,
+    cx: &Cx<'_, Base>,
+    words: &Ontology,
+    name: &str,
+) -> Result<Vec<Candidate>> {
+    let (kb, now) = (cx.target.id(), ledger::latest());
+    let found = cx.names.find(tx, kb, name, WEIGHED_MAX).await?;
+    let things: Vec<EntityId> = found.iter().map(|found| found.entity).collect();
+    let known_as = ledger::canonicals(tx, kb, &things, now).await?;
+    let mut fits: HashMap<EntityId, Fit> = HashMap::new();
+    for found in found {
+        let fit = fits.entry(known_as[&found.entity]).or_insert(found.fit);
+        *fit = found.fit.max(*fit);
+    }
+    let things: Vec<EntityId> = fits.keys().copied().collect();
+    let described = Described::read(tx, kb, words, &things, now).await?;
+    let mut all = Vec::with_capacity(fits.len());
+    for (id, fit) in fits {
+        let known = ledger::members(tx, kb, id, now).await?;
+        let members = known.map(|known| known.members).unwrap_or_default();
+        all.push(Candidate {
+            info: described.of(id),
+            fit,
+            facts: fact_holds::count_of(tx, kb, &members, now).await?,
+        });
+    }
+    let has_kind = |candidate: &Candidate| candidate.info.type_key.is_some();
+    if all.iter().any(has_kind) {
+        all.retain(|candidate| has_kind(candidate) || candidate.fit == Fit::Exact);
+    }
+    all.sort_by(|one, other| {
+        (other.fit == Fit::Exact)
+            .cmp(&(one.fit == Fit::Exact))
+            .then(other.facts.cmp(&one.facts))
+            .then_with(|| one.info.name.cmp(&other.info.name))
+            .then(one.info.id.cmp(&other.info.id))
+    });
+    Ok(all)
+}
+
+/// Other candidates named in a note at most.
+const OTHERS_MAX: usize = 4;
+
+/// The thing that an id or a name means; none if the base has none such.
+pub(crate) async fn pick(
+    tx: &mut Tx,
+    cx: &Cx<'_, Base>,
+    words: &Ontology,
+    given: &str,
+    as_of: RecordTime,
+) -> Result<Option<Picked>> {
+    let kb = cx.target.id();
+    if let Ok(id) = given.parse::<EntityId>() {
+        let is_known = !entities::known(tx, kb, &[id], as_of).await?.is_empty();
+        return Ok(is_known.then_some(Picked { id, note: None }));
+    }
+    let found = candidates(tx, cx, words, given).await?;
+    let Some(best) = found.first() else {
+        return Ok(None);
+    };
+    let others: Vec<String> = found
+        .iter()
+        .skip(1)
+        .take(OTHERS_MAX)
+        .map(|other| format!("{} ({})", other.info.name, other.info.id))
+        .collect();
+    let id = best.info.id;
+    if entities::known(tx, kb, &[id], as_of).await?.is_empty() {
+        return Ok(None);
+    }
+    let shown: String = given.chars().take(80).collect();
+    let note = match (others.is_empty(), best.fit) {
+        (true, Fit::Exact) => None,
+        (true, _) => Some(format!(
+            "\"{shown}\" was read as {} ({id}).",
+            best.info.name
+        )),
+        (false, _) => Some(format!(
+            "\"{shown}\" was read as {} ({id}). Others it could be: {}.",
+            best.info.name,
+            others.join("; ")
+        )),
+    };
+    Ok(Some(Picked { id, note }))
+}
+
+/// The answer for a thing that is not there.
+pub(crate) fn unknown(given: &str) -> Error {
+    let shown: String = given.chars().take(80).collect();
+    Error::not_found(format!("Unknown entity: {shown}"))
+}

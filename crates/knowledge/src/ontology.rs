@@ -1,0 +1,230 @@
+//! The words of a base: kinds of things, and relations and attributes that claims are made with.
+
+mod add_entity_type;
+mod add_relation_type;
+mod change_relation_type;
+mod delete_entity_type;
+mod delete_relation_type;
+mod show_ontology;
+
+use engine::ledger::Decision;
+use kernel::{Base, Cx};
+use model::fact::Temporality;
+use model::ontology::{Axioms, Datatype, EntityType, RelationKind, RelationType, is_key, key_of};
+use model::{EntityTypeId, Error, RelationTypeId, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::events::Decider;
+use store::ontology::Ontology;
+
+pub use add_entity_type::AddEntityType;
+pub use add_relation_type::AddRelationType;
+pub use change_relation_type::{ChangeRelationType, ChangedRelationType};
+pub use delete_entity_type::{DeleteEntityType, DeletedType};
+pub use delete_relation_type::DeleteRelationType;
+pub use show_ontology::{OntologyInfo, ShowOntology};
+
+/// A kind of thing.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct EntityTypeInfo {
+    /// Its id.
+    pub id: EntityTypeId,
+    /// Its short name in this base.
+    pub key: String,
+    /// Its name for people.
+    pub label: String,
+    /// What it means.
+    pub description: String,
+    /// The IRI it was imported under.
+    pub iri: Option<String>,
+    /// Its colour.
+    pub colour: Option<String>,
+    /// Keys of the kinds it is a kind of, the primary one first.
+    pub parents: Vec<String>,
+    /// Keys of the kinds that nothing of it is also of.
+    pub disjoint_with: Vec<String>,
+}
+
+/// A relation or an attribute.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct RelationTypeInfo {
+    /// Its id.
+    pub id: RelationTypeId,
+    /// Its short name in this base.
+    pub key: String,
+    /// Its name for people.
+    pub label: String,
+    /// What it means.
+    pub description: String,
+    /// The IRI it was imported under.
+    pub iri: Option<String>,
+    /// Whether it leads to a thing (`relation`) or to a value (`attribute`).
+    pub kind: RelationKind,
+    /// How its claims stand in time.
+    pub temporal: Temporality,
+    /// What is true of all its claims.
+    #[serde(flatten)]
+    pub axioms: Axioms,
+    /// Key of the relation that says the same from the other end.
+    pub inverse_of: Option<String>,
+    /// Key of the wider relation that its claims imply.
+    pub sub_property_of: Option<String>,
+    /// What its values are, of an attribute.
+    pub datatype: Option<Datatype>,
+    /// The unit of its values, of an attribute.
+    pub unit: Option<String>,
+    /// Keys of the kinds of things it is said of.
+    pub domains: Vec<String>,
+    /// Keys of the kinds of things it leads to.
+    pub ranges: Vec<String>,
+    /// Keys of the attributes that its claims may carry.
+    pub qualifiers: Vec<String>,
+}
+
+impl EntityTypeInfo {
+    fn of(kind: &EntityType, ontology: &Ontology) -> Self {
+        let key = |id: &EntityTypeId| ontology.entity_type(*id).map(|kind| kind.key.clone());
+        Self {
+            id: kind.id,
+            key: kind.key.clone(),
+            label: kind.label.clone(),
+            description: kind.description.clone(),
+            iri: kind.iri.clone(),
+            colour: kind.colour.clone(),
+            parents: kind.parents.iter().filter_map(key).collect(),
+            disjoint_with: kind.disjoint_with.iter().filter_map(key).collect(),
+        }
+    }
+}
+
+impl kernel::Reply for EntityTypeInfo {
+    fn text(&self) -> String {
+        format!("{}  {}  {}\n", self.id, self.key, self.label)
+    }
+}
+
+impl RelationTypeInfo {
+    fn of(relation: &RelationType, ontology: &Ontology) -> Self {
+        let kind = |id: &EntityTypeId| ontology.entity_type(*id).map(|kind| kind.key.clone());
+        let key = |id: &RelationTypeId| ontology.relation(*id).map(|other| other.key.clone());
+        Self {
+            id: relation.id,
+            key: relation.key.clone(),
+            label: relation.label.clone(),
+            description: relation.description.clone(),
+            iri: relation.iri.clone(),
+            kind: relation.kind,
+            temporal: relation.temporality,
+            axioms: relation.axioms,
+            inverse_of: relation.inverse_of.as_ref().and_then(key),
+            sub_property_of: relation.sub_property_of.as_ref().and_then(key),
+            datatype: relation.datatype,
+            unit: relation.unit.clone(),
+            domains: relation.domains.iter().filter_map(kind).collect(),
+            ranges: relation.ranges.iter().filter_map(kind).collect(),
+            qualifiers: relation.qualifiers.iter().filter_map(key).collect(),
+        }
+    }
+}
+
+impl kernel::Reply for RelationTypeInfo {
+    fn text(&self) -> String {
+        let (id, key, label) = (self.id, &self.key, &self.label);
+        format!("{id}  {key}  {label}  ({})\n", self.kind.name())
+    }
+}
+
+/// What a decision of this call is made with.
+pub(crate) fn decision<'a>(
+    cx: &Cx<'_, Base>,
+    ids: &'a (dyn Fn() -> uuid::Uuid + Sync),
+) -> Decision<'a> {
+    let principal = cx.principal();
+    Decision {
+        kb: cx.target.id(),
+        decider: Decider {
+            user: Some(principal.user),
+            credential: Some(principal.credential.id),
+        },
+        now: cx.now(),
+        ids,
+    }
+}
+
+/// The relation with this key, id or label.
+pub(crate) fn relation<'a>(ontology: &'a Ontology, named: &str) -> Result<&'a RelationType> {
+    let id = named.parse::<RelationTypeId>().ok();
+    let found = ontology.relations.iter().find(|relation| {
+        Some(relation.id) == id
+            || relation.key == named
+            || relation.label.eq_ignore_ascii_case(named.trim())
+    });
+    found.ok_or_else(|| {
+        let keys: Vec<&str> = ontology
+            .relations
+            .iter()
+            .map(|one| one.key.as_str())
+            .collect();
+        absent("relation", named, &keys)
+    })
+}
+
+/// The kind of thing with this key, id or label.
+pub(crate) fn entity_type<'a>(ontology: &'a Ontology, named: &str) -> Result<&'a EntityType> {
+    let id = named.parse::<EntityTypeId>().ok();
+    let found = ontology.types.iter().find(|kind| {
+        Some(kind.id) == id || kind.key == named || kind.label.eq_ignore_ascii_case(named.trim())
+    });
+    found.ok_or_else(|| {
+        let keys: Vec<&str> = ontology.types.iter().map(|one| one.key.as_str()).collect();
+        absent("entity type", named, &keys)
+    })
+}
+
+fn absent(what: &str, named: &str, keys: &[&str]) -> Error {
+    let shown: String = named.chars().take(80).collect();
+    let known = match keys.len() {
+        0 => "it has none yet".to_owned(),
+        1..=30 => format!("it has `{}`", keys.join("`, `")),
+        many => format!("it has {many}; see `show_ontology`"),
+    };
+    Error::not_found(format!("no {what} `{shown}` in this base; {known}"))
+}
+
+/// The key that was given, or the one that the label makes.
+fn checked_key(key: Option<&str>, label: &str) -> Result<String> {
+    let key = key.map_or_else(|| key_of(label), str::to_owned);
+    if is_key(&key) {
+        return Ok(key);
+    }
+    Err(Error::invalid(
+        "`key` must have 1 to 40 of the characters a-z, 0-9 and `_`; give one where the label \
+         has no such letters",
+    ))
+}
+
+/// Longest label, in characters.
+const LABEL_CHARS_MAX: usize = 200;
+
+fn checked_label(label: &str) -> Result<String> {
+    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+    if (1..=LABEL_CHARS_MAX).contains(&label.chars().count()) {
+        return Ok(label);
+    }
+    Err(Error::invalid(format!(
+        "`label` must have 1 to {LABEL_CHARS_MAX} characters"
+    )))
+}
+
+/// The sentence for a key that is taken.
+fn taken(error: store::StoreError, key: &str) -> Error {
+    match error {
+        store::StoreError::Unique(_) => Error::new(
+            model::Code::Conflict,
+            format!("the base has the key `{key}` already"),
+        ),
+        other => other.into(),
+    }
+}

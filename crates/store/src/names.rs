@@ -1,0 +1,272 @@
+//! The names of a base's things, in memory: found by any part of them.
+//!
+//! A cache like the search index: thrown away and rebuilt at will, and brought up to the moment
+//! that a transaction sees before it is asked. A million names are about forty megabytes, read
+//! from end to end in a few milliseconds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::ontology::RelationType;
+use model::text::fold;
+use model::{EntityId, FactId, KbId, RecordTime, TenantId};
+
+use crate::statement::statements;
+use crate::value::params;
+use crate::{StoreError, Tx, bases};
+
+statements! {
+    tenant {
+        SINCE: "SELECT id, subject_id, value, recorded_at FROM fact \
+            WHERE tenant_id = $1 AND base_id = $2 AND predicate_id = $3 AND recorded_at > $4 AND recorded_at <= $5 ORDER BY recorded_at, id",
+        CLOSED_SINCE: "SELECT id FROM fact WHERE tenant_id = $1 AND base_id = $2 AND invalidated_at > $3 AND invalidated_at <= $4",
+    }
+}
+
+/// The names of every base that was asked for.
+#[derive(Default)]
+pub struct Names {
+    bases: Mutex<HashMap<(TenantId, KbId), Arc<tokio::sync::Mutex<Table>>>>,
+}
+
+/// A thing whose name was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The thing, as its name was given: it may be folded into another.
+    pub entity: EntityId,
+    /// How the name fits.
+    pub fit: Fit,
+    /// Bytes of the name, folded.
+    pub length: usize,
+}
+
+/// How a name fits what is looked for, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It has all but one of the words, and two at least.
+    SomeWords(u32),
+    /// It has the text within it.
+    Part,
+    /// It is the text.
+    Exact,
+}
+
+/// Names one after another, each between two line feeds, which no folded name holds.
+#[derive(Default)]
+struct Table {
+    head: Option<RecordTime>,
+    text: String,
+    /// Where each name begins in `text`.
+    starts: Vec<usize>,
+    entities: Vec<EntityId>,
+    facts: HashMap<FactId, usize>,
+    closed: HashSet<usize>,
+}
+
+const SEPARATOR: char = '\n';
+
+impl Names {
+    /// The things with a name that has `text` within it, or else most of its words; those that
+    /// fit best first, then those with the shortest names, `limit` at most.
+    ///
+    /// Names that are held now, as the transaction sees it.
+    pub async fn find(
+        &self,
+        tx: &mut Tx,
+        kb: KbId,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        let table = {
+            let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+            bases.entry((tx.tenant(), kb)).or_default().clone()
+        };
+        let mut table = table.lock().await;
+        table.follow(tx, kb).await?;
+        Ok(table.find(text, limit))
+    }
+
+    /// Forgets a base's names; they are read again when asked for.
+    pub fn forget(&self, tenant: TenantId, kb: KbId) {
+        let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        bases.remove(&(tenant, kb));
+    }
+}
+
+impl Table {
+    /// Brings the table to the moment that the transaction sees.
+    async fn follow(&mut self, tx: &mut Tx, kb: KbId) -> Result<(), StoreError> {
+        let Some(head) = bases::head(tx, kb).await? else {
+            return Ok(());
+        };
+        let last = self.head.unwrap_or(RecordTime::from_micros(i64::MIN));
+        if head <= last {
+            return Ok(());
+        }
+        let known_as = RelationType::known_as_id(kb);
+        for mut row in tx.rows(&SINCE, params![kb, known_as, last, head]).await? {
+            let (fact, entity): (FactId, EntityId) = (row.take()?, row.take()?);
+            let value: Option<String> = row.take()?;
+            let name: Option<String> = value.and_then(|value| serde_json::from_str(&value).ok());
+            self.add(fact, entity, &name.unwrap_or_default());
+        }
+        for mut row in tx.rows(&CLOSED_SINCE, params![kb, last, head]).await? {
+            if let Some(&place) = self.facts.get(&row.take()?) {
+                self.closed.insert(place);
+            }
+        }
+        self.head = Some(head);
+        Ok(())
+    }
+
+    fn add(&mut self, fact: FactId, entity: EntityId, name: &str) {
+        let place = self.entities.len();
+        self.text.push(SEPARATOR);
+        self.starts.push(self.text.len());
+        self.text.push_str(&folded(name));
+        self.entities.push(entity);
+        self.facts.insert(fact, place);
+    }
+
+    /// The name at a place.
+    fn name(&self, place: usize) -> &str {
+        let start = self.starts[place];
+        let end = self
+            .starts
+            .get(place + 1)
+            .map_or(self.text.len(), |next| next - SEPARATOR.len_utf8());
+        &self.text[start..end]
+    }
+
+    /// The places of the names that have `needle` within them, in order.
+    fn with<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let finder = memchr::memmem::Finder::new(needle.as_bytes()).into_owned();
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let at = from + finder.find(&self.text.as_bytes()[from..])?;
+            let place = self.starts.partition_point(|&start| start <= at) - 1;
+            from = self
+                .starts
+                .get(place + 1)
+                .map_or(self.text.len(), |&next| next);
+            Some(place)
+        })
+        .filter(|place| !self.closed.contains(place))
+    }
+
+    fn find(&self, text: &str, limit: usize) -> Vec<Found> {
+        let text = folded(text);
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let fit = |place: usize| {
+            if self.name(place) == text {
+                Fit::Exact
+            } else {
+                Fit::Part
+            }
+        };
+        let mut places: Vec<(usize, Fit)> =
+            self.with(&text).map(|place| (place, fit(place))).collect();
+        if places.is_empty() {
+            places = self.by_words(&text);
+        }
+        self.best(&places, limit)
+    }
+
+    /// Names with at least all words but one, and at least two of them.
+    fn by_words(&self, text: &str) -> Vec<(usize, Fit)> {
+        let words: HashSet<&str> = text.split(' ').collect();
+        let least = words.len().saturating_sub(1).max(2);
+        let mut scores: HashMap<usize, u32> = HashMap::new();
+        for word in &words {
+            for place in self.with(word) {
+                *scores.entry(place).or_default() += 1;
+            }
+        }
+        scores
+            .into_iter()
+            .filter(|(_, score)| least <= *score as usize)
+            .map(|(place, score)| (place, Fit::SomeWords(score)))
+            .collect()
+    }
+
+    /// Each thing once, by its best name.
+    fn best(&self, places: &[(usize, Fit)], limit: usize) -> Vec<Found> {
+        let mut best: HashMap<EntityId, Found> = HashMap::new();
+        for &(place, fit) in places {
+            let found = Found {
+                entity: self.entities[place],
+                fit,
+                length: self.name(place).len(),
+            };
+            let known = best.entry(found.entity).or_insert(found);
+            if (known.fit, found.length) < (found.fit, known.length) {
+                *known = found;
+            }
+        }
+        let mut found: Vec<Found> = best.into_values().collect();
+        found.sort_by_key(|found| (std::cmp::Reverse(found.fit), found.length, found.entity));
+        found.truncate(limit);
+        found
+    }
+}
+
+/// The name as it is compared: folded, words parted by single spaces.
+fn folded(name: &str) -> String {
+    let name = fold(name);
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn table(names: &[&str]) -> Table {
+        let mut table = Table::default();
+        for (number, name) in (0_u128..).zip(names) {
+            let id = Uuid::from_u128(number);
+            table.add(FactId::new(id), EntityId::new(id), name);
+        }
+        table
+    }
+
+    fn found(table: &Table, text: &str) -> Vec<u128> {
+        let found = table.find(text, 10).into_iter();
+        found.map(|found| found.entity.uuid().as_u128()).collect()
+    }
+
+    #[test]
+    fn a_name_is_found_by_any_part_of_it_in_any_case_and_the_exact_one_first() {
+        let table = table(&["Anna Lee", "Ann", "Joanna", "Ben"]);
+        assert_eq!(found(&table, "ANN"), [1, 2, 0]);
+        assert_eq!(found(&table, "lee"), [0]);
+        assert_eq!(found(&table, "x"), [] as [u128; 0]);
+        assert_eq!(found(&table, " "), [] as [u128; 0]);
+    }
+
+    #[test]
+    fn a_name_of_two_characters_in_han_is_found() {
+        let table = table(&["东京大学", "京都"]);
+        assert_eq!(found(&table, "东京"), [0]);
+        assert_eq!(found(&table, "京"), [1, 0]);
+    }
+
+    #[test]
+    fn most_of_the_words_will_do_where_no_name_has_the_text() {
+        let table = table(&["Acme Robotics Europe", "Acme Holding", "Robotics Lab"]);
+        assert_eq!(found(&table, "Robotics Acme"), [0]);
+        assert_eq!(found(&table, "Robotics Europe GmbH"), [0]);
+        assert_eq!(found(&table, "Other Lab"), [] as [u128; 0]);
+    }
+
+    #[test]
+    fn a_text_never_spans_two_names_and_a_name_that_is_held_no_more_is_not_found() {
+        let mut table = table(&["Ann", "Ben"]);
+        assert_eq!(found(&table, "ann ben"), [] as [u128; 0]);
+        table.closed.insert(0);
+        assert_eq!(found(&table, "ann"), [] as [u128; 0]);
+    }
+}
