@@ -63,6 +63,8 @@ statements! {
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = $3",
         BY_ORDINALS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal = ANY($3) ORDER BY ordinal",
+        BY_IDS: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
+            FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3) AND recorded_at <= $4 AND (invalidated_at IS NULL OR invalidated_at > $4) ORDER BY +ordinal",
         SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role, heading_path, title, text \
             FROM chunk WHERE tenant_id = $1 AND base_id = $2 AND ordinal > $3 ORDER BY ordinal LIMIT $4",
         SPANS_SINCE: "SELECT ordinal, id, document_id, recorded_at, invalidated_at, purged_at, least_role \
@@ -228,6 +230,16 @@ pub async fn by_ordinals(
     ordinals: &[i64],
 ) -> Result<Vec<Chunk>, StoreError> {
     all(tx, &BY_ORDINALS, params![kb, ordinals], read).await
+}
+
+/// The versions of these passages that were held at a moment, by ordinal.
+pub async fn by_ids(
+    tx: &mut Tx,
+    kb: KbId,
+    ids: &[ChunkId],
+    as_of: RecordTime,
+) -> Result<Vec<Chunk>, StoreError> {
+    all(tx, &BY_IDS, params![kb, ids, as_of], read).await
 }
 
 /// Rows after an ordinal, in order; purged ones without text.

@@ -279,6 +279,7 @@ pub async fn read_anew(
     // A date that came with the file is not in it.
     if held.date_source.as_deref() == Some(DateSource::Source.name()) {
         let stated = Parsed {
+            media_type: None,
             title: None,
             document_date: held.document_date.as_deref(),
             date_source: held.date_source.as_deref(),

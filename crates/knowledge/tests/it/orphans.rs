@@ -122,7 +122,6 @@ impl<'a> Storm<'a> {
                     date: None,
                     blob_hash,
                     size,
-                    media_type: "text/markdown",
                     fresh_id: DocumentId::new(core.ids.next()),
                 };
                 let accepted = library::accept(&mut tx, kb, &sent, now).await.unwrap();

@@ -33,7 +33,7 @@ use self::folder::{Folder, Identity, Stamp, Unread, is_below};
 use self::quiet::Quiet;
 use self::report::Report;
 use super::Failure;
-use super::house::{Ask, House, encoded};
+use super::house::{Ask, House, Needs, encoded};
 
 /// What the command line says about following.
 struct Options {
@@ -90,7 +90,7 @@ pub async fn run(registry: Registry, path: &Path, matches: &ArgMatches) -> Resul
         allow_empty: matches.get_flag("allow-empty"),
         once: !matches.get_flag("watch"),
     };
-    let mut house = House::open(registry, matches).await?;
+    let mut house = House::open(registry, matches, Needs::Deployment).await?;
     if !options.once {
         house.open_socket()?;
     }

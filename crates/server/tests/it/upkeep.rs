@@ -265,6 +265,7 @@ async fn misread(house: &House, kb: &str, document: &str) {
     let (kb, id): (KbId, DocumentId) = (kb.parse().unwrap(), document.parse().unwrap());
     let mut tx = house.app.core.db.write(tenant(house).await).await.unwrap();
     let parsed = Parsed {
+        media_type: None,
         title: Some("Bears"),
         document_date: None,
         date_source: None,
