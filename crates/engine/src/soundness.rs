@@ -268,14 +268,9 @@ impl<'a> Look<'a> {
         for _ in 0..COMPARED {
             let mut tx = self.place.db.read(tenant).await?;
             let before = faults::count_to_index(&mut tx, kb).await?;
-            cached = self
-                .place
-                .indexes
-                .synced(&mut tx, kb, None)
-                .await?
-                .stats()
-                .rows;
             drop(tx);
+            let index = self.place.indexes.synced(tenant, kb, None).await?;
+            cached = index.stats().rows;
             rows = faults::count_to_index(&mut self.place.db.read(tenant).await?, kb).await?;
             if before.min(rows) <= cached && cached <= before.max(rows) {
                 return Ok(());

@@ -33,7 +33,6 @@ pub use embed_document::EmbedDocument;
 pub use erase_blobs::EraseBlobs;
 pub use get_document::{DocumentText, GetDocument, TextSection};
 pub use index_base::IndexBase;
-pub(crate) use index_base::enqueue_index;
 pub use index_document::IndexDocument;
 pub use list_documents::{Documents, ListDocuments};
 pub(crate) use list_versions::hex;

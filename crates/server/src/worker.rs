@@ -11,6 +11,7 @@ use store::{bases, documents, holds, jobs, tenants, users};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::app::App;
 use crate::http::listen::ended;
 
 /// Jobs done at the same time: one per core of a small machine.
@@ -29,20 +30,24 @@ const JOBS_KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// How long a file that nothing refers to is kept, in seconds.
 const BLOBS_KEPT_SECONDS: i64 = 24 * 60 * 60;
 
-/// Starts all of it; it stops by itself at the end.
+/// Starts all of it; it stops by itself at the end. A server that is no worker only writes its
+/// rows of the activity log.
 pub fn start(
-    core: &Arc<Core>,
+    app: &App,
     entries: &'static [&'static [JobEntry]],
     end: &watch::Receiver<bool>,
 ) -> JoinSet<()> {
+    let core = &app.core;
     let mut tasks = JoinSet::new();
-    for _ in 0..WORKERS {
-        tasks.spawn(work(Arc::clone(core), entries, end.clone()));
+    if app.settings.worker {
+        for _ in 0..WORKERS {
+            tasks.spawn(work(Arc::clone(core), entries, end.clone()));
+        }
+        tasks.spawn(embed_what_lacks(Arc::clone(core)));
+        tasks.spawn(tidy(Arc::clone(core), end.clone()));
     }
-    tasks.spawn(embed_what_lacks(Arc::clone(core)));
     tasks.spawn(flush(Arc::clone(core), end.clone()));
     tasks.spawn(seal(Arc::clone(core), end.clone()));
-    tasks.spawn(tidy(Arc::clone(core), end.clone()));
     tasks
 }
 

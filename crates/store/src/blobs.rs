@@ -1,8 +1,12 @@
-//! The bytes of documents, by the SHA-256 of their content, apart for each base.
+//! The bytes of documents, by the SHA-256 of their content, apart for each base: in a folder, or
+//! in a bucket that several nodes share.
 //!
 //! Bytes are staged first: written to a file of their own while they are counted and hashed. Kept
-//! bytes are on disk before `keep` returns, so a transaction that refers to them may commit. One
-//! that never does leaves a blob that nothing refers to; the sweep takes it after a day.
+//! bytes are on disk, or with the store, before `keep` returns, so a transaction that refers to
+//! them may commit. One that never does leaves a blob that nothing refers to; the sweep takes it
+//! after a day.
+
+mod bucket;
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -23,6 +27,8 @@ use tokio::io::AsyncWriteExt;
 use crate::StoreError;
 use crate::value::hex;
 
+pub use bucket::{Access, Bucket, NotABucket, Patience, split_url};
+
 /// Where the bytes of documents are. Clones share it.
 #[derive(Clone)]
 pub struct Blobs {
@@ -31,13 +37,18 @@ pub struct Blobs {
 
 struct Inner {
     store: Box<dyn ObjectStore>,
-    /// Kept bytes, where they are files.
-    kept: PathBuf,
+    /// Where kept bytes are.
+    kept: Kept,
     staging: PathBuf,
     /// Folders known to be on disk.
     folders: Mutex<HashSet<PathBuf>>,
     /// Held while a blob is put in place or swept, so that no fresh one is taken for an old one.
     place: tokio::sync::Mutex<()>,
+}
+
+enum Kept {
+    Folder(PathBuf),
+    Bucket(Bucket),
 }
 
 /// Which blob: its base and the SHA-256 of its content.
@@ -162,8 +173,7 @@ impl Blobs {
     /// in staging is deleted.
     ///
     /// # Errors
-    /// If the folder cannot be made or read, or `place` is a URL: other stores than a folder are
-    /// not built in.
+    /// If the folder cannot be made or read, or `place` is a URL; see [`Blobs::open_bucket`].
     pub async fn open(place: &str) -> Result<Self, StoreError> {
         if place.contains("://") {
             let why = format!("it must be a folder, not `{}`", scheme(place));
@@ -171,28 +181,83 @@ impl Blobs {
         }
         let folder = PathBuf::from(place);
         let opened = blocking("open the blobs", move || {
-            let (kept, staging) = (folder.join("kept"), folder.join("staging"));
-            match std::fs::remove_dir_all(&staging) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            let (kept, staging) = (folder.join("kept"), fresh_staging(&folder)?);
             std::fs::create_dir_all(&kept)?;
-            std::fs::create_dir_all(&staging)?;
             sync_folder(&folder)?;
             Ok((kept, staging))
         });
         let (kept, staging) = opened.await?;
         let store = LocalFileSystem::new_with_prefix(&kept)
             .map_err(|source| StoreError::failed("open the blobs", source))?;
-        Ok(Self {
+        let store = Box::new(store.with_fsync(true));
+        Ok(Self::around(store, Kept::Folder(kept), staging))
+    }
+
+    /// Opens the blobs in a bucket that others may use as well. The folder is this process's own:
+    /// uploads wait in it for their end; what an earlier process left there is deleted.
+    ///
+    /// Nothing is asked of the bucket yet; see [`Blobs::probe`].
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or the settings contradict one another.
+    pub async fn open_bucket(bucket: Bucket, folder: &Path) -> Result<Self, StoreError> {
+        let folder = folder.to_owned();
+        let staging = blocking("open the blobs", move || fresh_staging(&folder)).await?;
+        let store = Box::new(bucket.open()?);
+        Ok(Self::around(store, Kept::Bucket(bucket), staging))
+    }
+
+    fn around(store: Box<dyn ObjectStore>, kept: Kept, staging: PathBuf) -> Self {
+        Self {
             inner: Arc::new(Inner {
-                store: Box::new(store.with_fsync(true)),
+                store,
                 kept,
                 staging,
                 folders: Mutex::default(),
                 place: tokio::sync::Mutex::new(()),
             }),
-        })
+        }
+    }
+
+    /// Where kept blobs are, for people; without a secret in it.
+    pub fn place(&self) -> String {
+        match &self.inner.kept {
+            Kept::Folder(_) => "the data folder".to_owned(),
+            Kept::Bucket(bucket) => bucket.to_string(),
+        }
+    }
+
+    /// Writes, reads, lists and deletes an object of this name, to see whether all that works.
+    ///
+    /// # Errors
+    /// What does not, in a sentence.
+    pub async fn probe(&self, name: &str) -> Result<(), String> {
+        let (store, place) = (&self.inner.store, object_store::path::Path::from(PROBES));
+        let path = place.clone().join(name);
+        let wrong = |what: &str| {
+            let what = what.to_owned();
+            let place = self.place();
+            move |error: object_store::Error| {
+                format!("cannot {what} {place}: {}", bucket::explain(&error))
+            }
+        };
+        let content = Bytes::from_static(b"Quipu looks whether it can write here.");
+        let put = store.put(&path, content.clone().into()).await;
+        put.map_err(wrong("write to"))?;
+        let read = async { store.get(&path).await?.bytes().await };
+        let read = read.await.map_err(wrong("read from"))?;
+        let mut listed = store.list(Some(&place));
+        let mut is_listed = false;
+        while let Some(found) = listed.next().await {
+            is_listed |= found.map_err(wrong("list what is in"))?.location == path;
+        }
+        store.delete(&path).await.map_err(wrong("delete from"))?;
+        let place = self.place();
+        match (read == content, is_listed) {
+            (true, true) => Ok(()),
+            (false, _) => Err(format!("{place} gives back other bytes than were written")),
+            (true, false) => Err(format!("{place} does not list what was just written")),
+        }
     }
 
     /// Begins to take bytes, `size_max` at most.
@@ -242,9 +307,19 @@ impl Blobs {
             hash: staged.hash,
         };
         let inner = self.inner.clone();
+        let folder = match &inner.kept {
+            Kept::Folder(folder) => folder.clone(),
+            // Without the lock: an upload may take minutes. Other nodes do not hold it anyway;
+            // whoever refers to the blob looks whether it is there, see `sweep`.
+            Kept::Bucket(_) => {
+                let file = (staged.path(), staged.size);
+                bucket::upload(inner.store.as_ref(), &key.path(), file).await?;
+                return Ok(key);
+            }
+        };
         let _place = self.inner.place.lock().await;
         blocking("keep an upload", move || {
-            let target = inner.kept.join(key.path());
+            let target = folder.join(key.path());
             let folder = target.parent().expect("a key has folders");
             std::fs::create_dir_all(folder)?;
             staged.path.persist(&target).map_err(|error| error.error)?;
@@ -318,7 +393,9 @@ impl Blobs {
     /// Deletes blobs last kept before `cutoff` that nothing refers to; how many.
     ///
     /// For each, `unreferenced` answers what to hold while it is deleted, such as a transaction
-    /// that has the base's one place for a writer; none if something refers to it.
+    /// that has the base's one place for a writer; none if something refers to it. Who keeps bytes
+    /// and then refers to them in such a transaction must look there whether they still exist: on
+    /// another node a sweep may have taken them in between.
     pub async fn sweep<Hold, Answer>(
         &self,
         cutoff: RecordTime,
@@ -378,6 +455,20 @@ impl Inner {
     }
 }
 
+/// Where [`Blobs::probe`] writes; no blob's key begins like that.
+const PROBES: &str = "doctor";
+
+/// The folder for uploads on their way, emptied.
+fn fresh_staging(folder: &Path) -> std::io::Result<PathBuf> {
+    let staging = folder.join("staging");
+    match std::fs::remove_dir_all(&staging) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::create_dir_all(&staging)?;
+    Ok(staging)
+}
+
 fn scheme(url: &str) -> &str {
     url.split("://").next().unwrap_or_default()
 }
@@ -416,5 +507,11 @@ fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>, StoreError> {
 }
 
 fn object_failure(what: &str, error: object_store::Error) -> StoreError {
-    StoreError::failed(what, error)
+    match error {
+        // A folder's fault is told as it is.
+        object_store::Error::Generic { store, source } if store == "LocalFileSystem" => {
+            StoreError::failed(what, source)
+        }
+        error => bucket::refusal(what, error),
+    }
 }

@@ -6,6 +6,7 @@
 //! and only rows that the asker saw held then are counted into its hits. Only a purge removes.
 
 mod base;
+mod blocks;
 mod class;
 mod collect;
 mod directory;
@@ -18,12 +19,33 @@ use std::sync::Arc;
 
 use model::rank::{Ranked, Weights};
 use model::{DocumentId, RecordTime, Role};
+use tokio::task::spawn_blocking;
 
 pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT, form};
 pub use follow::Indexes;
 pub use rows::{ChunkRow, ChunkSpan};
 
+use crate::StoreError;
 use base::Base;
+
+/// How a cache is kept. The default is for the product; tests have habits of their own.
+#[derive(Clone)]
+pub struct Habits {
+    /// Words of purged rows leave a segment of up to so many rows before anything is searched
+    /// again: some tenths of a second. Larger segments are merged beside the searches.
+    pub purged_at_once: u32,
+    /// Called while a merge goes on, on the thread that waits for it.
+    pub while_merging: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            purged_at_once: 20_000,
+            while_merging: Arc::new(|| {}),
+        }
+    }
+}
 
 /// The cache could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -117,9 +139,49 @@ pub struct BaseIndex {
 }
 
 impl BaseIndex {
-    /// The best hits, best first. Takes milliseconds of processor time.
+    /// The best hits, best first. Takes milliseconds of processor time: see [`BaseIndex::find`].
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, IndexError> {
         self.base.search(query, self.head)
+    }
+
+    /// The best hits, best first, searched off the async threads.
+    ///
+    /// # Errors
+    /// If the cache's files cannot be read; the next search finds it made anew.
+    pub async fn find(&self, query: Query<'_>) -> Result<Vec<Hit>, StoreError> {
+        let (index, text) = (self.clone(), query.text.to_owned());
+        let vector = query.vector.map(<[f32]>::to_vec);
+        let Query {
+            role,
+            as_of,
+            limit,
+            weights,
+            ..
+        } = query;
+        let searched = spawn_blocking(move || {
+            let query = Query {
+                text: &text,
+                role,
+                as_of,
+                vector: vector.as_deref(),
+                limit,
+                weights,
+            };
+            let found = index.search(&query);
+            if found.is_err() {
+                index.base.set_broken();
+            }
+            found
+        });
+        match searched.await {
+            Ok(found) => Ok(found?),
+            Err(stopped) => Err(StoreError::failed("search a base", stopped)),
+        }
+    }
+
+    /// The record time up to which it knows the base.
+    pub fn head(&self) -> RecordTime {
+        self.head
     }
 
     /// How large the cache is.
@@ -135,10 +197,11 @@ impl BaseIndex {
         rows: &[ChunkRow],
         vectors: &[(u32, Vec<i8>)],
     ) -> Result<Self, IndexError> {
-        let base = Base::open(folder, &[])?;
+        let base = Base::open(folder, &[], Habits::default())?;
         let head = RecordTime::from_micros(i64::MAX - 1);
         for batch in rows.chunks(2000) {
             base.feed(batch, head)?;
+            while base.merge_next()? {}
         }
         base.use_model("measured");
         base.put_vectors(vectors);

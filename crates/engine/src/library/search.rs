@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role};
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role, TenantId};
 use store::chunks::{self, Chunk};
 use store::documents::{self, Version};
 use store::index::{Hit, Indexes, Query};
-use store::{StoreError, Tx, bases};
+use store::{Db, Tx};
 
 /// What to search for, for whom, and as of when.
 #[derive(Debug, Clone, Copy)]
@@ -52,26 +52,26 @@ fn behind() -> Error {
 /// # Errors
 /// `unavailable`, to be tried again, if the search cache does not know the base's last write yet.
 pub async fn hybrid(
-    tx: &mut Tx,
+    db: &Db,
     indexes: &Indexes,
-    kb: KbId,
+    (tenant, kb): (TenantId, KbId),
     search: &Search<'_>,
 ) -> Result<Vec<Found>> {
-    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tx, kb, search.model)).await;
+    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tenant, kb, search.model)).await;
     let index = synced.map_err(|_| behind())??;
     let query = Query {
         as_of: search.as_of,
         vector: search.vector,
         ..Query::new(search.text, search.role, search.limit)
     };
-    let hits = index.search(&query).map_err(StoreError::from)?;
-    let head = bases::head(tx, kb).await?;
-    let head = head.ok_or_else(|| Error::internal("a base vanished while it was searched"))?;
+    let hits = index.find(query).await?;
+    // As the base stood when the search began, whatever was written since.
+    let head = index.head();
     let as_of = search.as_of.map_or(head, |as_of| as_of.min(head));
-    join(tx, kb, &hits, as_of).await
+    join(&mut db.read(tenant).await?, kb, &hits, as_of).await
 }
 
-/// The hits with what is shown of them.
+/// The hits with what is shown of them; what was purged since is left out.
 async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<Vec<Found>> {
     let ordinals: Vec<i64> = hits.iter().map(|hit| hit.ordinal).collect();
     let rows = chunks::by_ordinals(tx, kb, &ordinals).await?;
@@ -84,7 +84,9 @@ async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<
         .map(|version| (version.document, version))
         .collect();
     let found = hits.iter().filter_map(|hit| {
-        let chunk = rows.remove(&hit.ordinal)?;
+        let chunk = rows
+            .remove(&hit.ordinal)
+            .filter(|chunk| chunk.purged_at.is_none())?;
         let version = versions.get(&hit.document)?;
         let order = version.chunk_order.as_deref().unwrap_or_default();
         let seq = order.iter().position(|&ordinal| ordinal == hit.ordinal)?;

@@ -45,6 +45,7 @@ impl Job for EraseBlobs {
             .ok_or_else(|| JobError::Fail(Error::internal("the job names no base")))?;
         self.erase(&cx.core, cx.tenant, kb).await?;
         catch_up(&cx.core, cx.tenant, kb).await?;
+        cx.core.indexes.settled(kb).await.map_err(Error::from)?;
         cx.core.db.empty_log().await.map_err(Error::from)?;
         Ok(())
     }

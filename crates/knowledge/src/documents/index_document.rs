@@ -58,7 +58,6 @@ impl Job for IndexDocument {
 pub(super) async fn catch_up(core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
     let embedder = core.embedder().await;
     let model = embedder.as_ref().map(|embedder| embedder.model_tag());
-    let mut tx = core.db.read(tenant).await?;
-    core.indexes.synced(&mut tx, kb, model).await?;
+    core.indexes.synced(tenant, kb, model).await?;
     Ok(())
 }

@@ -2,12 +2,11 @@ use std::fmt::Write as _;
 
 use engine::library::{self, Found, Search};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
-use model::{ChunkId, Code, DocumentId, Error, KbId, RecordTime, Result};
+use model::{ChunkId, DocumentId, Error, KbId, RecordTime, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cut;
-use crate::documents::enqueue_index;
 
 /// Search the base's documents by words and by meaning.
 ///
@@ -135,15 +134,8 @@ impl Operation for SearchChunks {
             as_of: self.as_of,
             limit: HITS_MAX as usize,
         };
-        let found = library::hybrid(&mut cx.read().await?, &cx.indexes, kb, &search).await;
-        if let Err(Error {
-            code: Code::Unavailable,
-            ..
-        }) = &found
-        {
-            enqueue_index(cx, cx.target.tenant(), kb).await?;
-        }
-        let found = found?;
+        let place = (cx.target.tenant(), kb);
+        let found = library::hybrid(&cx.db, &cx.indexes, place, &search).await?;
         Ok(ChunkHits {
             kb_id: kb,
             as_of: self.as_of,

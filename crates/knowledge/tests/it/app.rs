@@ -105,10 +105,11 @@ impl App {
             ),
             section("Bases", "A base holds documents.".to_owned()),
         ]);
+        let indexes = Indexes::open(db.clone(), place("index")).unwrap();
         let parts = Parts {
             db,
             blobs: Blobs::open(place("blobs").to_str().unwrap()).await.unwrap(),
-            indexes: Indexes::open(place("index")).unwrap(),
+            indexes,
             embedder: Some(Embedder::hash(64)),
             parser: ParserPool::new(ParserOptions::new(
                 PathBuf::from(env!("CARGO_BIN_EXE_document_parser_child")),

@@ -185,13 +185,39 @@ impl House {
             Engine::Sqlite => None,
             Engine::Postgres => Some(fresh_database().await),
         };
-        Self::in_folder(folder, database, extra, chance).await
+        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
+        Self::open(folder, database, clock, extra, chance).await
     }
 
     /// A house on what a folder, and a database beside it, hold already.
     pub async fn in_folder(
         folder: tempfile::TempDir,
         database: Option<String>,
+        extra: &[(&str, &str)],
+        chance: Chance,
+    ) -> Self {
+        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
+        Self::open(folder, database, clock, extra, chance).await
+    }
+
+    /// Another node on this one's database, with a folder of its own.
+    pub async fn beside(&self, extra: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Some(self.app.settings.database.clone());
+        Self::open(
+            folder,
+            database,
+            self.clock.clone(),
+            extra,
+            Chance::system(),
+        )
+        .await
+    }
+
+    async fn open(
+        folder: tempfile::TempDir,
+        database: Option<String>,
+        clock: Clock,
         extra: &[(&str, &str)],
         chance: Chance,
     ) -> Self {
@@ -211,7 +237,6 @@ impl House {
             file: None,
         })
         .unwrap();
-        let clock = Clock::set_to("2026-03-20T09:00:00Z".parse().unwrap());
         let registry = Registry::new(OPS);
         let surroundings = Surroundings {
             clock: clock.clone(),
@@ -311,12 +336,17 @@ impl House {
 
     /// The same, for a least role.
     pub async fn document_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
+        let made = self.upload(kb, filename, text, role).await.ok();
+        self.work().await;
+        made["document_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Puts a document in, whoever is to read it.
+    pub async fn upload(&self, kb: &str, filename: &str, text: &str, role: &str) -> Answer {
         let path = format!("/api/v1/kbs/{kb}/documents?filename={filename}&least_role={role}");
         let mut request = request(Method::POST, &path, None, &Value::Null);
         *request.body_mut() = Body::from(text.to_owned());
-        let made = read(in_process(&self.router, request).await).await.ok();
-        self.work().await;
-        made["document_id"].as_str().unwrap().to_owned()
+        read(in_process(&self.router, request).await).await
     }
 
     /// Does all waiting jobs and writes the activity.

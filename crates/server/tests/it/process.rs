@@ -44,18 +44,24 @@ pub fn refused(output: &Output, code: i32) -> String {
 
 /// A server on a free port, ended with the test.
 pub struct Server {
-    child: Child,
+    pub child: Child,
     pub url: String,
 }
 
 impl Server {
     pub fn start(data: &Path) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    /// As `start`, with variables in its environment.
+    pub fn start_with(data: &Path, environment: &[(&str, &str)]) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
         let mut child = quipu(data)
+            .envs(environment.iter().copied())
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

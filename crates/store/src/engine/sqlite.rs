@@ -770,6 +770,7 @@ mod tests {
             "store::audit::UNSEALED",
             "the index holds the unsealed only",
         ),
+        ("store::bases::HEADS", "a deployment has few bases"),
         ("store::bases::LIST", "a tenant has few bases"),
         ("store::bases::VISIBLE", "a tenant has few bases"),
         ("store::bases::MEMBERS", "lists them"),

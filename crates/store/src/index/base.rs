@@ -3,7 +3,8 @@
 use std::array;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use model::rank::{self, Candidate};
 use model::text::{self, Languages};
@@ -11,9 +12,10 @@ use model::{RecordTime, Role};
 use tantivy::Searcher;
 
 use super::class::{self, Class, Mark, Read, Statistics};
-use super::rows::{ChunkRow, ChunkSpan, Rows};
+use super::collect::Scored;
+use super::rows::{ChunkRow, ChunkSpan, Numbers, Rows};
 use super::vectors::{Question, Vectors};
-use super::{Hit, IndexError, Query, Stats};
+use super::{Habits, Hit, IndexError, Query, Stats};
 
 /// Candidates of each list, at least: a passage gains from neighbours and from its document, so
 /// that one far down may come first. Half as many cost 2 points of recall at 10 on LoCoMo.
@@ -24,18 +26,36 @@ const DEPTH_PER_HIT: usize = 20;
 
 const CLASSES: usize = Role::ALL.len();
 
-/// One base's cache. Searches share it; one feeder at a time changes it.
+/// Scores that are nearer to one another than this are equal: sums of the same numbers in another
+/// order, which depends on the segments.
+const ROUNDING: f32 = 1e-5;
+
+/// One base's cache.
+///
+/// A search reads a snapshot and waits for nobody. Of those that change the cache, the one that
+/// holds `classes` changes files, and the one that holds `numbers` exchanges the snapshot, which
+/// is a matter of microseconds. `classes` is taken first, and never held while segments merge.
 pub(super) struct Base {
     folder: PathBuf,
-    state: RwLock<State>,
-    classes: Mutex<[Option<Class>; CLASSES]>,
+    habits: Habits,
+    snapshot: RwLock<Arc<Snapshot>>,
+    numbers: Mutex<Numbers>,
+    classes: Mutex<Classes>,
+    /// Told when a merge has ended.
+    merged: Condvar,
+    /// Whether the files failed, so that the cache must be made anew.
+    broken: AtomicBool,
 }
 
-/// What a search reads. Changed between commits only, never while one is made.
-#[derive(Default)]
-struct State {
+type Classes = [Option<Class>; CLASSES];
+
+/// What a search reads. Never changed: a change makes another.
+#[derive(Default, Clone)]
+struct Snapshot {
     rows: Rows,
     searchers: [Option<Searcher>; CLASSES],
+    /// The first ordinal of each class that is not in its index.
+    indexed: [u32; CLASSES],
     languages: [Languages; CLASSES],
     vectors: Vectors,
     /// Up to when closings and purges of its rows are known.
@@ -51,7 +71,7 @@ pub(super) struct Whole {
     /// The first ordinal that is not.
     pub(super) next: u32,
     /// The model whose vectors are.
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Arc<str>>,
 }
 
 impl Base {
@@ -59,15 +79,24 @@ impl Base {
     ///
     /// A class whose files are damaged, or hold other rows than SQL, is made empty;
     /// [`Base::missing`] then says from where to feed.
-    pub(super) fn open(folder: &Path, known: &[ChunkSpan]) -> Result<Self, IndexError> {
-        let mut state = State::default();
+    pub(super) fn open(
+        folder: &Path,
+        known: &[ChunkSpan],
+        habits: Habits,
+    ) -> Result<Self, IndexError> {
+        let mut state = Snapshot::default();
+        let mut numbers = Numbers::new();
         for row in known {
-            state.rows.put(row);
+            state.rows.put(row, &mut numbers);
         }
         let base = Self {
             folder: folder.to_owned(),
-            state: RwLock::default(),
+            habits,
+            snapshot: RwLock::default(),
+            numbers: Mutex::new(numbers),
             classes: Mutex::new(array::from_fn(|_| None)),
+            merged: Condvar::new(),
+            broken: AtomicBool::new(false),
         };
         let rebooted = base.is_rebooted()?;
         let mut classes = base.classes();
@@ -82,7 +111,7 @@ impl Base {
                     .map(|row| row.ordinal as u32)
                     .collect();
                 if !purged.is_empty() && 0 < mark.next {
-                    found.purge(&purged, mark)?;
+                    found.purge(&purged, mark, u32::MAX)?;
                     found.sweep()?;
                 }
                 if (rebooted && !found.is_whole())
@@ -94,6 +123,7 @@ impl Base {
                     found = Class::open(&home)?;
                 }
                 found.rest()?;
+                state.indexed[role as usize] = found.mark().next;
                 let searcher = found.searcher();
                 for read in class::read(&searcher)? {
                     state.rows.set_print(read.ordinal, read.print);
@@ -105,21 +135,14 @@ impl Base {
             }
         }
         drop(classes);
-        *base.write() = state;
+        *base.place() = Arc::new(state);
         Ok(base)
     }
 
     /// The first ordinal whose text is not indexed; the one after the last if there is none.
     pub(super) fn missing(&self) -> u32 {
-        // The classes first, as everywhere: two orders of taking them would lock up.
-        let classes = self.classes();
-        let state = self.read();
-        let first = |role: Role| {
-            let next = classes[role as usize]
-                .as_ref()
-                .map_or(0, |class| class.mark().next);
-            state.rows.first(role, next)
-        };
+        let state = self.snapshot();
+        let first = |role: Role| state.rows.first(role, state.indexed[role as usize]);
         Role::ALL
             .into_iter()
             .filter_map(first)
@@ -129,36 +152,47 @@ impl Base {
 
     /// Up to when closings and purges of its rows are known.
     pub(super) fn known(&self) -> RecordTime {
-        RecordTime::from_micros(self.read().known)
+        RecordTime::from_micros(self.snapshot().known)
     }
 
     /// Says that closings and purges up to the moment are.
     pub(super) fn set_known(&self, head: RecordTime) {
-        self.write().known = head.micros();
+        self.change(|state, _| state.known = head.micros());
     }
 
     /// How far everything is in the cache.
     pub(super) fn whole(&self) -> Whole {
-        self.read().whole.clone()
+        self.snapshot().whole.clone()
     }
 
     /// Says that everything up to the moment is in the cache.
     pub(super) fn set_whole(&self, head: RecordTime, model: Option<&str>) {
-        let mut state = self.write();
-        let next = state.rows.next();
-        let model = model.map(str::to_owned).or(state.whole.model.take());
-        state.whole = Whole {
-            head: Some(head),
-            next,
-            model,
-        };
+        self.change(|state, _| {
+            let model = model.map(Arc::from).or(state.whole.model.take());
+            state.whole = Whole {
+                head: Some(head),
+                next: state.rows.next(),
+                model,
+            };
+        });
     }
 
     /// Whether everything up to the moment is in the cache, with the model's vectors.
     pub(super) fn covers(&self, head: RecordTime, model: Option<&str>) -> bool {
-        let state = self.read();
-        state.whole.head.is_some_and(|whole| head <= whole)
+        let state = self.snapshot();
+        !self.is_broken()
+            && state.whole.head.is_some_and(|whole| head <= whole)
             && model.is_none_or(|model| state.whole.model.as_deref() == Some(model))
+    }
+
+    /// Whether its files failed, so that it must be made anew.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// Says that its files failed. What is in the snapshot is still right.
+    pub(super) fn set_broken(&self) {
+        self.broken.store(true, Ordering::Relaxed);
     }
 
     /// Adds rows in order of their ordinals; those indexed already are passed over. Purges up to
@@ -175,11 +209,11 @@ impl Base {
         let mut told: Vec<(Role, Read)> = Vec::with_capacity(rows.len());
         let mut touched = [false; CLASSES];
         // A batch read before a purge may arrive after it.
-        let known = self.read().rows.next();
+        let before = self.snapshot();
+        let known = before.rows.next();
         let is_gone = |row: &ChunkRow| {
             let ordinal = row.span.ordinal as u32;
-            row.span.purged_at.is_some()
-                || (ordinal < known && self.read().rows.get(ordinal).is_none())
+            row.span.purged_at.is_some() || (ordinal < known && before.rows.get(ordinal).is_none())
         };
         for row in rows.iter().filter(|row| !is_gone(row)) {
             let slot = &mut classes[row.span.least_role as usize];
@@ -203,89 +237,172 @@ impl Base {
                 class.commit(mark)?;
             }
         }
-        let mut state = self.write();
-        for row in rows.iter().filter(|row| known <= row.span.ordinal as u32) {
-            state.rows.put(&row.span);
-        }
-        for (role, read) in told {
-            state.rows.set_print(read.ordinal, read.print);
-            let languages = &mut state.languages[role as usize];
-            *languages = languages.or(read.languages);
-        }
-        refresh(&mut state, &classes);
+        self.change(|state, numbers| {
+            for row in rows.iter().filter(|row| known <= row.span.ordinal as u32) {
+                state.rows.put(&row.span, numbers);
+            }
+            for (role, read) in told {
+                state.rows.set_print(read.ordinal, read.print);
+                let languages = &mut state.languages[role as usize];
+                *languages = languages.or(read.languages);
+            }
+            refresh(state, &classes);
+        });
         Ok(())
     }
 
     /// Rows that are held no longer, and since when.
     pub(super) fn close(&self, closed: &[(u32, RecordTime)]) {
-        let mut state = self.write();
-        for &(ordinal, at) in closed {
-            state.rows.close(ordinal, at);
+        if closed.is_empty() {
+            return;
         }
+        self.change(|state, _| {
+            for &(ordinal, at) in closed {
+                state.rows.close(ordinal, at);
+            }
+        });
     }
 
-    /// Rows in reading order of a document's latest version.
-    pub(super) fn line_up(&self, ordinals: &[u32]) {
-        self.write().rows.line_up(ordinals);
+    /// Rows in reading order of each document's latest version.
+    pub(super) fn line_up(&self, orders: &[Vec<u32>]) {
+        if orders.is_empty() {
+            return;
+        }
+        self.change(|state, _| {
+            for order in orders {
+                state.rows.line_up(order);
+            }
+        });
     }
 
-    /// Erases rows: from memory at once, from the files before this returns.
+    /// Erases rows: no search that begins from now on finds them. From files of small segments
+    /// they are gone when this returns, from those of large ones with the merge that follows.
     pub(super) fn purge(&self, ordinals: &[u32], head: RecordTime) -> Result<(), IndexError> {
         if ordinals.is_empty() {
             return Ok(());
         }
-        let mut classes = self.classes();
-        {
-            let mut state = self.write();
+        self.change(|state, _| {
             for &ordinal in ordinals {
                 state.rows.purge(ordinal);
                 state.vectors.forget(ordinal);
             }
-        }
+        });
+        let mut classes = self.classes();
         for class in classes.iter_mut().flatten() {
             let mark = Mark {
                 head: head.micros(),
                 ..class.mark()
             };
-            class.purge(ordinals, mark)?;
+            class.purge(ordinals, mark, self.habits.purged_at_once)?;
         }
-        let mut state = self.write();
-        refresh(&mut state, &classes);
-        for role in Role::ALL {
-            if let Some(searcher) = &state.searchers[role as usize] {
-                let all = class::read(searcher)?;
-                state.languages[role as usize] = all
-                    .iter()
-                    .fold(Languages::default(), |set, read| set.or(read.languages));
+        self.recount(&classes)
+    }
+
+    /// Does one merge that is worth it; whether there was one. Nothing is held while it goes on.
+    pub(super) fn merge_next(&self) -> Result<bool, IndexError> {
+        let mut classes = self.classes();
+        let mut started = None;
+        for (place, class) in classes.iter_mut().enumerate() {
+            if let Some(class) = class
+                && let Some(merge) = class.start_merge()?
+            {
+                started = Some((place, merge));
+                break;
             }
         }
+        drop(classes);
+        let Some((place, merge)) = started else {
+            return Ok(false);
+        };
+        (self.habits.while_merging)();
+        let merged = merge.wait();
+        let holed = merged.holed;
+        let mut classes = self.classes();
+        let class = classes[place].as_mut();
+        let ended = class
+            .expect("a class stays while it merges")
+            .end_merge(merged);
+        self.merged.notify_all();
+        ended?;
+        if holed {
+            self.recount(&classes)?;
+        } else {
+            self.change(|state, _| refresh(state, &classes));
+        }
+        Ok(true)
+    }
+
+    /// Does every merge that is worth it, and waits for those that others do: nothing that was
+    /// purged is in the files then.
+    pub(super) fn settle(&self) -> Result<(), IndexError> {
+        loop {
+            while self.merge_next()? {}
+            let classes = self.classes();
+            if !classes.iter().flatten().any(Class::is_merging) {
+                return Ok(());
+            }
+            drop(self.merged.wait(classes));
+        }
+    }
+
+    /// Lets go of the files for good: from now on nothing of this cache is written. Searches under
+    /// way go on.
+    pub(super) fn retire(&self) {
+        let mut classes = self.classes();
+        while classes.iter().flatten().any(Class::is_merging) {
+            classes = self
+                .merged
+                .wait(classes)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *classes = array::from_fn(|_| None);
+    }
+
+    /// The snapshot's files and the languages in them, after rows went.
+    fn recount(&self, classes: &Classes) -> Result<(), IndexError> {
+        let mut languages = [Languages::default(); CLASSES];
+        for (set, class) in languages.iter_mut().zip(classes) {
+            if let Some(class) = class {
+                *set = class::read(&class.searcher())?
+                    .iter()
+                    .fold(*set, |set, read| set.or(read.languages));
+            }
+        }
+        self.change(|state, _| {
+            state.languages = languages;
+            refresh(state, classes);
+        });
         Ok(())
     }
 
     /// Forgets all vectors unless they are of the model.
     pub(super) fn use_model(&self, model: &str) {
-        if self.read().vectors.model != model {
-            let mut state = self.write();
-            state.vectors = Vectors::new(model);
-            state.whole.model = None;
+        if self.snapshot().vectors.model != model {
+            self.change(|state, _| {
+                state.vectors = Vectors::new(model);
+                state.whole.model = None;
+            });
         }
     }
 
     /// Adds vectors of the model in use.
     pub(super) fn put_vectors(&self, codes: &[(u32, Vec<i8>)]) {
-        let mut state = self.write();
-        for (ordinal, code) in codes {
-            state.vectors.put(*ordinal, code);
+        if codes.is_empty() {
+            return;
         }
+        self.change(|state, _| {
+            for (ordinal, code) in codes {
+                state.vectors.put(*ordinal, code);
+            }
+        });
     }
 
-    /// Lets go of the writers' threads and memory.
+    /// Lets go of the writers' threads and memory, where no merge needs them.
     pub(super) fn rest(&self) -> Result<(), IndexError> {
         let mut classes = self.classes();
         for class in classes.iter_mut().flatten() {
             class.rest()?;
         }
-        refresh(&mut self.write(), &classes);
         Ok(())
     }
 
@@ -294,7 +411,7 @@ impl Base {
         query: &Query<'_>,
         head: RecordTime,
     ) -> Result<Vec<Hit>, IndexError> {
-        let state = self.read();
+        let state = self.snapshot();
         let at = query.as_of.map_or(head, |as_of| as_of.min(head)).micros();
         let keep = |ordinal: u32| {
             state
@@ -319,7 +436,7 @@ impl Base {
         for searcher in &searchers {
             found.extend(class::best(searcher, &statistics, &asked, depth, keep)?);
         }
-        found.sort_unstable_by(|a, b| b.cmp(a));
+        level(&mut found);
         found.truncate(depth);
         let mut lexical: Vec<(u32, f32)> =
             found.iter().map(|hit| (hit.ordinal, hit.score)).collect();
@@ -355,7 +472,7 @@ impl Base {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        let state = self.read();
+        let state = self.snapshot();
         Stats {
             rows: state
                 .searchers
@@ -386,22 +503,54 @@ impl Base {
         Ok(true)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    /// What a search reads from now on; it stays as it is.
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn place(&self) -> std::sync::RwLockWriteGuard<'_, Arc<Snapshot>> {
+        self.snapshot
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn classes(&self) -> MutexGuard<'_, [Option<Class>; CLASSES]> {
+    /// Puts a changed copy in place of the snapshot. Only memory may be touched within.
+    fn change(&self, change: impl FnOnce(&mut Snapshot, &mut Numbers)) {
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Snapshot::clone(&self.snapshot());
+        change(&mut next, &mut numbers);
+        let before = std::mem::replace(&mut *self.place(), Arc::new(next));
+        // After the lock: it may be the last to hold much.
+        drop(before);
+    }
+
+    fn classes(&self) -> MutexGuard<'_, Classes> {
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Searches opened from now on read the last commit of each class.
-fn refresh(state: &mut State, classes: &[Option<Class>; CLASSES]) {
-    for (searcher, class) in state.searchers.iter_mut().zip(classes) {
-        *searcher = class.as_ref().map(Class::searcher);
+/// Searches that begin from now on read the last commit of each class.
+fn refresh(state: &mut Snapshot, classes: &Classes) {
+    for (place, class) in classes.iter().enumerate() {
+        state.searchers[place] = class.as_ref().map(Class::searcher);
+        state.indexed[place] = class.as_ref().map_or(0, |class| class.mark().next);
+    }
+}
+
+/// Sorts the best first. Scores that only rounding tells apart become equal, so that the order is
+/// the same on every node, whatever its segments.
+fn level(found: &mut [Scored]) {
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let mut start = 0;
+    while start < found.len() {
+        let mut end = start + 1;
+        while end < found.len() && found[end - 1].score - found[end].score < ROUNDING {
+            end += 1;
+        }
+        let run = &mut found[start..end];
+        let best = run[0].score;
+        run.iter_mut().for_each(|hit| hit.score = best);
+        run.sort_unstable_by_key(|hit| hit.ordinal);
+        start = end;
     }
 }

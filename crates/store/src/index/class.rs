@@ -1,17 +1,21 @@
 //! The terms of one visibility class of a base, in one tantivy index.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use model::text::{self, Asked, Kind, Languages};
 use serde::{Deserialize, Serialize};
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy, NoMergePolicy};
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term,
+    FutureResult, Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
+    TantivyDocument, Term,
 };
 
 use super::collect::{Best, Scored};
@@ -53,6 +57,34 @@ pub(super) struct Class {
     reader: IndexReader,
     writer: Option<IndexWriter>,
     mark: Mark,
+    /// Segments in merges that are under way.
+    merging: HashSet<SegmentId>,
+}
+
+/// A merge under way. Nobody needs to hold the class meanwhile.
+pub(super) struct Merge {
+    segments: Vec<SegmentId>,
+    /// Whether rows were purged from them.
+    holed: bool,
+    merged: FutureResult<Option<SegmentMeta>>,
+}
+
+/// A merge that has ended, for [`Class::end_merge`].
+pub(super) struct Merged {
+    segments: Vec<SegmentId>,
+    pub(super) holed: bool,
+    outcome: tantivy::Result<()>,
+}
+
+impl Merge {
+    /// Waits for its end.
+    pub(super) fn wait(self) -> Merged {
+        Merged {
+            segments: self.segments,
+            holed: self.holed,
+            outcome: self.merged.wait().map(drop),
+        }
+    }
 }
 
 /// How far an index has come, kept in its last commit.
@@ -104,6 +136,7 @@ impl Class {
             reader,
             writer: None,
             mark,
+            merging: HashSet::new(),
         })
     }
 
@@ -171,26 +204,75 @@ impl Class {
         self.reader.reload()
     }
 
-    /// Removes rows for good. The files that held their terms go with [`Class::sweep`], once no
-    /// search reads them.
-    pub(super) fn purge(&mut self, ordinals: &[u32], mark: Mark) -> tantivy::Result<()> {
+    /// Removes rows for good. Segments with at most `at_once` rows lose their words before this
+    /// returns; larger ones wait for [`Class::start_merge`].
+    pub(super) fn purge(
+        &mut self,
+        ordinals: &[u32],
+        mark: Mark,
+        at_once: u32,
+    ) -> tantivy::Result<()> {
         let fields = Fields::of(&self.index.schema());
         for &ordinal in ordinals {
             self.writer()?
                 .delete_term(Term::from_field_u64(fields.ordinal, u64::from(ordinal)));
         }
         self.commit(mark)?;
-        let holed: Vec<_> = self
-            .index
-            .searchable_segment_metas()?
-            .iter()
-            .filter(|segment| segment.has_deletes())
+        let small: Vec<_> = self
+            .idle_segments()?
+            .into_iter()
+            .filter(|segment| segment.has_deletes() && segment.max_doc() <= at_once)
             .map(|segment| segment.id())
             .collect();
-        for segment in holed {
+        for segment in small {
             self.writer()?.merge(&[segment]).wait()?;
         }
         self.reader.reload()
+    }
+
+    /// Starts the next merge that is worth it: of a segment with purged rows in it, else of many
+    /// small segments into one.
+    pub(super) fn start_merge(&mut self) -> tantivy::Result<Option<Merge>> {
+        let idle = self.idle_segments()?;
+        let holed = idle.iter().find(|segment| segment.has_deletes());
+        let segments = match holed {
+            Some(segment) => vec![segment.id()],
+            None => {
+                let worth = LogMergePolicy::default().compute_merge_candidates(&idle);
+                match worth.into_iter().next() {
+                    Some(candidate) => candidate.0,
+                    None => return Ok(None),
+                }
+            }
+        };
+        let merged = self.writer()?.merge(&segments);
+        self.merging.extend(&segments);
+        Ok(Some(Merge {
+            holed: holed.is_some(),
+            segments,
+            merged,
+        }))
+    }
+
+    /// A merge has ended, well or badly.
+    pub(super) fn end_merge(&mut self, merged: Merged) -> tantivy::Result<()> {
+        for segment in &merged.segments {
+            self.merging.remove(segment);
+        }
+        merged.outcome?;
+        self.reader.reload()
+    }
+
+    /// Whether a merge is under way.
+    pub(super) fn is_merging(&self) -> bool {
+        !self.merging.is_empty()
+    }
+
+    /// Segments in no merge.
+    fn idle_segments(&self) -> tantivy::Result<Vec<SegmentMeta>> {
+        let mut segments = self.index.searchable_segment_metas()?;
+        segments.retain(|segment| !self.merging.contains(&segment.id()));
+        Ok(segments)
     }
 
     /// Deletes the files that no search reads any more.
@@ -199,18 +281,26 @@ impl Class {
         Ok(())
     }
 
-    /// Lets go of the writer's threads and memory, after the merges that are under way.
+    /// Lets go of the writer's threads and memory, unless a merge needs them.
     pub(super) fn rest(&mut self) -> tantivy::Result<()> {
-        if let Some(writer) = self.writer.take() {
+        if self.merging.is_empty()
+            && let Some(writer) = self.writer.take()
+        {
             writer.wait_merging_threads()?;
-            self.reader.reload()?;
         }
         Ok(())
     }
 
     fn writer(&mut self) -> tantivy::Result<&mut IndexWriter> {
         if self.writer.is_none() {
-            self.writer = Some(self.index.writer_with_num_threads(1, WRITER_BYTES)?);
+            let options = IndexWriterOptions::builder()
+                .num_worker_threads(1)
+                .memory_budget_per_thread(WRITER_BYTES)
+                .build();
+            let writer: IndexWriter = self.index.writer_with_options(options)?;
+            // What is merged, and when, is said by `start_merge`, so that no lock waits for it.
+            writer.set_merge_policy(Box::new(NoMergePolicy));
+            self.writer = Some(writer);
         }
         Ok(self.writer.as_mut().expect("made above"))
     }
