@@ -307,6 +307,23 @@ on_both_engines! {
         assert_eq!(app.admin().found("harbour").await, ["The harbour closes."]);
     }
 
+    async fn who_sees_a_document_of_a_source_its_source_says_until_it_is_deleted(app: &App) {
+        let wiki = source(app, "wiki").await;
+        let made = say(app, &wiki, json!({ "filename": "plan.md", "content": "The harbour opens." })).await;
+        app.work().await;
+        let hide = json!({ "document_id": made["document_id"], "least_role": "admin" });
+
+        let refused = app.admin().call("update_document", hide.clone()).await.unwrap_err();
+        app.admin().call("delete_source", json!({ "source_id": wiki })).await.unwrap();
+        app.work().await;
+        let hidden = app.admin().call("update_document", hide).await.unwrap().json;
+
+        assert_eq!(refused.code.name(), "conflict");
+        assert_eq!((&hidden["external_id"], &hidden["least_role"]), (&json!("plan.md"), &json!("admin")));
+        assert!(app.viewer().found("harbour").await.is_empty());
+        assert_eq!(app.admin().found("harbour").await, ["The harbour opens."]);
+    }
+
     async fn editors_send_and_admins_make_and_delete_sources(app: &App) {
         let wiki = source(app, "wiki").await;
         let named = json!({ "source_id": wiki });
