@@ -7,6 +7,7 @@ start_s3() {
     python_peers s3
     local port tries=0
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    # shellcheck disable=SC2154  # local.sh says where
     PYTHONPATH=$local_folder/python-s3 python3 -m moto.server --host 127.0.0.1 --port "$port" \
         >"$local_folder/s3.log" 2>&1 &
     s3_process=$!

@@ -229,11 +229,11 @@ impl<'a> Look<'a> {
                 Some(false) => {}
                 Some(true) => {
                     self.find("the bytes of a document are not what was sent", &at, &mend)
-                        .await
+                        .await;
                 }
                 None => {
                     self.find("the bytes of a document are missing", &at, &mend)
-                        .await
+                        .await;
                 }
             }
             if how == Files::Sizes {

@@ -46,6 +46,10 @@ struct Inner {
     place: tokio::sync::Mutex<()>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a store of blobs is made once in a process"
+)]
 enum Kept {
     Folder(PathBuf),
     Bucket(Bucket),
@@ -509,9 +513,10 @@ fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>, StoreError> {
 fn object_failure(what: &str, error: object_store::Error) -> StoreError {
     match error {
         // A folder's fault is told as it is.
-        object_store::Error::Generic { store, source } if store == "LocalFileSystem" => {
-            StoreError::failed(what, source)
-        }
+        object_store::Error::Generic {
+            store: "LocalFileSystem",
+            source,
+        } => StoreError::failed(what, source),
         error => bucket::refusal(what, error),
     }
 }

@@ -64,7 +64,9 @@ fn parsed(content: u8) -> ParsedDocument {
         body: format!("What part {number} says."),
     };
     ParsedDocument {
-        title: (content % 3 == 0).then(|| format!("Title {content}")),
+        title: content
+            .is_multiple_of(3)
+            .then(|| format!("Title {content}")),
         sections: (content..content + 3).map(section).collect(),
         ..ParsedDocument::default()
     }

@@ -327,12 +327,11 @@ impl<'a> Follower<'a> {
             (self.identity, self.is_trusted) = (Some(identity), false);
             scope.insert(String::new());
         }
-        let mut memory = match self.memory.take() {
-            Some(memory) => memory,
-            None => {
-                scope.insert(String::new());
-                self.list().await?
-            }
+        let mut memory = if let Some(memory) = self.memory.take() {
+            memory
+        } else {
+            scope.insert(String::new());
+            self.list().await?
         };
         let done = self.compare(&scope, &mut memory).await;
         self.memory = Some(memory);

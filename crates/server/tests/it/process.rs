@@ -349,7 +349,7 @@ fn a_backup_through_a_running_server_is_restored_and_verified() {
     );
     let named = named["path"].as_str().unwrap().to_owned();
     assert!(
-        Path::new(&named).exists() && named.ends_with(".tar"),
+        Path::new(&named).exists() && Path::new(&named).extension() == Some("tar".as_ref()),
         "{named}"
     );
     assert!(piped.stdout.len() > 10_000 && piped.status.success());

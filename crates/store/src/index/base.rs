@@ -549,7 +549,9 @@ fn level(found: &mut [Scored]) {
         }
         let run = &mut found[start..end];
         let best = run[0].score;
-        run.iter_mut().for_each(|hit| hit.score = best);
+        for hit in &mut *run {
+            hit.score = best;
+        }
         run.sort_unstable_by_key(|hit| hit.ordinal);
         start = end;
     }

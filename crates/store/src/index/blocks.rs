@@ -11,7 +11,7 @@ const BLOCK: usize = 1024;
 pub(super) struct Blocks<T> {
     width: usize,
     rows: usize,
-    blocks: Vec<Arc<Vec<T>>>,
+    full: Vec<Arc<Vec<T>>>,
 }
 
 impl<T> Default for Blocks<T> {
@@ -26,7 +26,7 @@ impl<T> Blocks<T> {
         Self {
             width,
             rows: 0,
-            blocks: Vec::new(),
+            full: Vec::new(),
         }
     }
 
@@ -41,7 +41,7 @@ impl<T> Blocks<T> {
             return None;
         }
         let start = row % BLOCK * self.width;
-        self.blocks[row / BLOCK].get(start..start + self.width)
+        self.full[row / BLOCK].get(start..start + self.width)
     }
 
     /// The first value of the row, if there is one.
@@ -51,12 +51,12 @@ impl<T> Blocks<T> {
 
     /// The values of each block in order, whole rows each.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &[T]> {
-        self.blocks.iter().map(|block| block.as_slice())
+        self.full.iter().map(|block| block.as_slice())
     }
 
     /// All values in order.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.blocks.iter().flat_map(|block| block.iter())
+        self.full.iter().flat_map(|block| block.iter())
     }
 }
 
@@ -65,9 +65,9 @@ impl<T: Clone> Blocks<T> {
     pub(super) fn push(&mut self, row: &[T]) {
         debug_assert_eq!(row.len(), self.width, "rows are of one width");
         if self.rows.is_multiple_of(BLOCK) {
-            self.blocks.push(Arc::default());
+            self.full.push(Arc::default());
         }
-        let last = self.blocks.last_mut().expect("pushed above");
+        let last = self.full.last_mut().expect("pushed above");
         Arc::make_mut(last).extend_from_slice(row);
         self.rows += 1;
     }
@@ -76,10 +76,10 @@ impl<T: Clone> Blocks<T> {
     pub(super) fn grow(&mut self, rows: usize, value: T) {
         while self.rows < rows {
             if self.rows.is_multiple_of(BLOCK) {
-                self.blocks.push(Arc::default());
+                self.full.push(Arc::default());
             }
             let room = (BLOCK - self.rows % BLOCK).min(rows - self.rows);
-            let last = Arc::make_mut(self.blocks.last_mut().expect("pushed above"));
+            let last = Arc::make_mut(self.full.last_mut().expect("pushed above"));
             last.resize(last.len() + room * self.width, value.clone());
             self.rows += room;
         }
@@ -91,7 +91,7 @@ impl<T: Clone> Blocks<T> {
             return None;
         }
         let start = row % BLOCK * self.width;
-        Arc::make_mut(&mut self.blocks[row / BLOCK]).get_mut(start..start + self.width)
+        Arc::make_mut(&mut self.full[row / BLOCK]).get_mut(start..start + self.width)
     }
 
     /// The first value of the row to be changed, if there is one.
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(before.values().count(), 6000);
         assert!(before.values().copied().eq((0..3000).flat_map(|n| [n, -n])));
         assert!(
-            Arc::ptr_eq(&before.blocks[0], &list.blocks[0])
-                && !Arc::ptr_eq(&before.blocks[1], &list.blocks[1]),
+            Arc::ptr_eq(&before.full[0], &list.full[0])
+                && !Arc::ptr_eq(&before.full[1], &list.full[1]),
             "a block that was not touched is shared"
         );
     }

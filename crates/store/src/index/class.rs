@@ -235,14 +235,13 @@ impl Class {
     pub(super) fn start_merge(&mut self) -> tantivy::Result<Option<Merge>> {
         let idle = self.idle_segments()?;
         let holed = idle.iter().find(|segment| segment.has_deletes());
-        let segments = match holed {
-            Some(segment) => vec![segment.id()],
-            None => {
-                let worth = LogMergePolicy::default().compute_merge_candidates(&idle);
-                match worth.into_iter().next() {
-                    Some(candidate) => candidate.0,
-                    None => return Ok(None),
-                }
+        let segments = if let Some(segment) = holed {
+            vec![segment.id()]
+        } else {
+            let worth = LogMergePolicy::default().compute_merge_candidates(&idle);
+            match worth.into_iter().next() {
+                Some(candidate) => candidate.0,
+                None => return Ok(None),
             }
         };
         let merged = self.writer()?.merge(&segments);

@@ -374,7 +374,7 @@ impl Shared {
     }
 
     /// Lets the writer go when no batch follows for a while and nothing is merged.
-    fn rest_later(self: &Arc<Self>, slot: &Arc<Slot>, base: &Arc<Base>) {
+    fn rest_later(slot: &Arc<Slot>, base: &Arc<Base>) {
         let batch = slot.fed.fetch_add(1, Ordering::Relaxed) + 1;
         let (slot, base) = (Arc::downgrade(slot), Arc::downgrade(base));
         tokio::spawn(async move {
@@ -480,16 +480,16 @@ impl Drop for Running<'_> {
 async fn passes(shared: Weak<Shared>, slot: Arc<Slot>) {
     let mut running = Running(Some(&slot));
     while let Some(shared) = shared.upgrade() {
-        let mut asked = slot.asked();
-        if !std::mem::take(&mut asked.again) {
-            asked.running = false;
-            running.0 = None;
-            return;
-        }
-        let beside = asked.beside.take();
-        let model = asked.model.clone();
-        let mut progress = std::mem::take(&mut asked.progress);
-        drop(asked);
+        let (beside, model, mut progress) = {
+            let mut asked = slot.asked();
+            if !std::mem::take(&mut asked.again) {
+                asked.running = false;
+                running.0 = None;
+                return;
+            }
+            let progress = std::mem::take(&mut asked.progress);
+            (asked.beside.take(), asked.model.clone(), progress)
+        };
         let feed = Feed {
             shared: &shared,
             slot: &slot,
@@ -646,7 +646,7 @@ impl Feed<'_> {
         drop(tx);
         base.close(&closed);
         if !purged.is_empty() {
-            self.shared.rest_later(self.slot, base);
+            Shared::rest_later(self.slot, base);
             base.purge(&purged, head).map_err(Failure::Cache)?;
             self.shared.merge_soon(self.slot, base);
         }
@@ -669,7 +669,7 @@ impl Feed<'_> {
             let count = batch.len() as u64;
             self.slot.indexed.fetch_add(count, Ordering::Relaxed);
             self.shared.merge_soon(self.slot, base);
-            self.shared.rest_later(self.slot, base);
+            Shared::rest_later(self.slot, base);
         }
     }
 
