@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use kernel::{Core, JobEntry, job};
 use model::Error;
-use store::{bases, documents, holds, jobs, tenants, users};
+use store::{erasures, jobs, tenants, users};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -139,19 +139,10 @@ async fn forget(core: &Arc<Core>) -> model::Result<()> {
     for tenant in tenants {
         let mut tx = core.db.write(tenant.id).await?;
         jobs::prune(&mut tx, now.plus_seconds(-JOBS_KEPT_SECONDS)).await?;
+        erasures::prune(&mut tx, now.plus_seconds(-BLOBS_KEPT_SECONDS)).await?;
         tx.commit().await?;
     }
-    let swept = core
-        .blobs
-        .sweep(now.plus_seconds(-BLOBS_KEPT_SECONDS), async |key| {
-            let mut tx = core.db.write(key.tenant).await?;
-            if bases::find(&mut tx, key.kb).await?.is_some() {
-                bases::advance_clock(&mut tx, key.kb, now).await?;
-            }
-            let stays = documents::refers_to_blob(&mut tx, key.kb, &key.hash).await?
-                || holds::is_held(&mut tx, now).await?;
-            Ok((!stays).then_some(tx))
-        });
-    swept.await?;
+    let cutoff = now.plus_seconds(-BLOBS_KEPT_SECONDS);
+    knowledge::documents::files(core).sweep(cutoff).await?;
     Ok(())
 }

@@ -314,7 +314,7 @@ impl Blobs {
         let folder = match &inner.kept {
             Kept::Folder(folder) => folder.clone(),
             // Without the lock: an upload may take minutes. Other nodes do not hold it anyway;
-            // whoever refers to the blob looks whether it is there, see `sweep`.
+            // whoever refers to the blob looks whether it may be gone, see `erasures`.
             Kept::Bucket(_) => {
                 let file = (staged.path(), staged.size);
                 bucket::upload(inner.store.as_ref(), &key.path(), file).await?;
@@ -394,48 +394,41 @@ impl Blobs {
         found(self.inner.store.delete(&key.path().into()).await).map(drop)
     }
 
-    /// Deletes blobs last kept before `cutoff` that nothing refers to; how many.
-    ///
-    /// For each, `unreferenced` answers what to hold while it is deleted, such as a transaction
-    /// that has the base's one place for a writer; none if something refers to it. Who keeps bytes
-    /// and then refers to them in such a transaction must look there whether they still exist: on
-    /// another node a sweep may have taken them in between.
-    pub async fn sweep<Hold, Answer>(
+    /// The blobs last kept before `cutoff`, in no order.
+    pub fn kept_before(
         &self,
         cutoff: RecordTime,
-        mut unreferenced: impl FnMut(BlobKey) -> Answer,
-    ) -> Result<u64, StoreError>
-    where
-        Answer: Future<Output = Result<Option<Hold>, StoreError>>,
-    {
-        let mut swept = 0;
-        let mut listed = self.inner.store.list(None);
-        while let Some(meta) = listed.next().await {
-            let meta = meta.map_err(|error| object_failure("list the blobs", error))?;
-            let young = |meta: &object_store::ObjectMeta| {
-                meta.last_modified.timestamp_micros() >= cutoff.micros()
-            };
-            let Some(key) = BlobKey::parse(meta.location.as_ref()) else {
-                continue;
-            };
-            if young(&meta) {
-                continue;
-            }
-            let Some(_hold) = unreferenced(key).await? else {
-                continue;
-            };
-            let _place = self.inner.place.lock().await;
-            // It may have been kept again since it was listed.
-            match found(self.inner.store.head(&meta.location).await)? {
-                Some(meta) if !young(&meta) => {
-                    self.delete(&key).await?;
-                    swept += 1;
+    ) -> BoxStream<'static, Result<BlobKey, StoreError>> {
+        let old = move |meta: object_store::Result<object_store::ObjectMeta>| async move {
+            match meta {
+                Ok(meta) if is_before(&meta, cutoff) => {
+                    BlobKey::parse(meta.location.as_ref()).map(Ok)
                 }
-                _ => {}
+                Ok(_) => None,
+                Err(error) => Some(Err(object_failure("list the blobs", error))),
             }
-        }
-        Ok(swept)
+        };
+        self.inner.store.list(None).filter_map(old).boxed()
     }
+
+    /// Deletes the blob if it is there and was not kept again since `cutoff`; whether it did.
+    pub async fn delete_kept_before(
+        &self,
+        key: &BlobKey,
+        cutoff: RecordTime,
+    ) -> Result<bool, StoreError> {
+        let _place = self.inner.place.lock().await;
+        let head = found(self.inner.store.head(&key.path().into()).await)?;
+        let is_old = head.is_some_and(|meta| is_before(&meta, cutoff));
+        if is_old {
+            self.delete(key).await?;
+        }
+        Ok(is_old)
+    }
+}
+
+fn is_before(meta: &object_store::ObjectMeta, cutoff: RecordTime) -> bool {
+    meta.last_modified.timestamp_micros() < cutoff.micros()
 }
 
 impl Inner {

@@ -49,6 +49,11 @@ pub(crate) const ALL: &[Migration] = &[
         name: "ledger",
         text: include_str!("../migrations/0010_ledger.sql"),
     },
+    Migration {
+        number: 11,
+        name: "erasures",
+        text: include_str!("../migrations/0011_erasures.sql"),
+    },
 ];
 
 /// The table of steps itself; the one that stands before the first.

@@ -5,6 +5,7 @@ mod calls;
 mod documents;
 mod facts;
 mod failures;
+mod files;
 mod ledger;
 mod orphans;
 mod reading;

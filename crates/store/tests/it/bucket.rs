@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{TryStreamExt, stream};
 use model::{Code, KbId, RecordTime, TenantId};
 use store::blobs::{Access, BlobKey, Blobs, Bucket, Patience};
 
@@ -121,23 +121,31 @@ async fn keeps_a_large_file_part_by_part(blobs: &Blobs) {
     assert!(part == bytes[9_000_000..9_000_100]);
 }
 
-async fn sweeps_what_is_old_and_nothing_refers_to(blobs: &Blobs) {
-    let used = keep(blobs, 2, "used").await.unwrap();
-    let unused = keep(blobs, 2, "unused").await.unwrap();
-    let free = |key: BlobKey| async move { Ok((key == unused).then_some(())) };
+async fn deletes_what_is_old(blobs: &Blobs) {
+    let (one, other) = (
+        keep(blobs, 2, "one").await.unwrap(),
+        keep(blobs, 2, "other").await.unwrap(),
+    );
+    assert!(!old(blobs, at(0)).await.contains(&other));
+    assert!(old(blobs, FUTURE).await.contains(&other));
 
-    assert_eq!(blobs.sweep(at(0), free).await.unwrap(), 0);
-    assert_eq!(blobs.sweep(FUTURE, free).await.unwrap(), 1);
+    assert!(!blobs.delete_kept_before(&other, at(0)).await.unwrap());
+    assert!(blobs.delete_kept_before(&other, FUTURE).await.unwrap());
+    assert!(!blobs.delete_kept_before(&other, FUTURE).await.unwrap());
 
-    assert!(blobs.exists(&used).await.unwrap());
-    assert!(!blobs.exists(&unused).await.unwrap());
+    assert!(blobs.exists(&one).await.unwrap());
+    assert!(!blobs.exists(&other).await.unwrap());
+}
+
+async fn old(blobs: &Blobs, cutoff: RecordTime) -> Vec<BlobKey> {
+    blobs.kept_before(cutoff).try_collect().await.unwrap()
 }
 
 #[tokio::test]
 async fn a_bucket_does_what_a_folder_does() {
     let (fake, _folder, blobs) = fake().await;
     is_read_back_whole_and_in_part_and_apart_for_each_base(&blobs).await;
-    sweeps_what_is_old_and_nothing_refers_to(&blobs).await;
+    deletes_what_is_old(&blobs).await;
     assert_eq!(blobs.probe("one").await, Ok(()));
     assert!(
         fake.keys()
@@ -149,7 +157,7 @@ async fn a_bucket_does_what_a_folder_does() {
 
     if let Some((_folder, blobs)) = real().await {
         is_read_back_whole_and_in_part_and_apart_for_each_base(&blobs).await;
-        sweeps_what_is_old_and_nothing_refers_to(&blobs).await;
+        deletes_what_is_old(&blobs).await;
         assert_eq!(blobs.probe("one").await, Ok(()));
     }
 }
