@@ -13,7 +13,7 @@ mod remove;
 mod search;
 
 pub use accept::{Accept, Accepted, Action, accept};
-pub use embed::{BATCH, embed_next, embed_question};
+pub use embed::{BATCH, embed_nameless, embed_next, embed_question};
 pub use key::{ExternalKey, NotAKey};
 pub use publish::{Prepared, Published, publish};
 pub use read::{PAGE_CHARS, Page, PageSection, page, seen};

@@ -7,6 +7,7 @@ pub mod cursor;
 pub mod document;
 pub mod id;
 pub mod limit;
+pub mod near;
 pub mod passages;
 pub mod rank;
 pub mod right;

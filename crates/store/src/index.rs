@@ -48,10 +48,22 @@ pub struct Query<'a> {
     /// The question's vector, by the model whose vectors the index was synced with. Leave it out
     /// when the model does not know the question's language.
     pub vector: Option<&'a [f32]>,
+    /// The question without its names, if it has some.
+    pub nameless: Option<&'a Nameless>,
     /// Hits at most.
     pub limit: usize,
     /// How the lists are fused.
     pub weights: Weights,
+}
+
+/// A question without its names, as the model reads it: asked instead where the names are in so
+/// many passages that they tell none of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nameless {
+    /// Its vector.
+    pub vector: Vec<f32>,
+    /// The names, as written.
+    pub names: Vec<String>,
 }
 
 impl<'a> Query<'a> {
@@ -62,6 +74,7 @@ impl<'a> Query<'a> {
             role,
             as_of: None,
             vector: None,
+            nameless: None,
             limit,
             weights: Weights::default(),
         }
@@ -81,7 +94,7 @@ pub struct Hit {
     pub lexical: f32,
     /// Cosine to the question, if both have a vector.
     pub cosine: Option<f32>,
-    /// Passages of the same words that this one stands for.
+    /// Passages that say the same and that this one stands for.
     pub folded: u32,
 }
 
