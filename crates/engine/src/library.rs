@@ -16,7 +16,7 @@ mod remove;
 mod search;
 
 pub use accept::{Accept, Accepted, Action, accept};
-pub use embed::{BATCH, embed_next, embed_question};
+pub use embed::{BATCH, embed_nameless, embed_next, embed_question};
 pub use files::{Files, KeptFile, still_kept};
 pub use key::{ExternalKey, NotAKey};
 pub use publish::{Prepared, Published, publish, read_anew, read_before};

@@ -70,10 +70,22 @@ pub struct Query<'a> {
     /// The question's vector, by the model whose vectors the index was synced with. Leave it out
     /// when the model does not know the question's language.
     pub vector: Option<&'a [f32]>,
+    /// The question without its names, if it has some.
+    pub nameless: Option<&'a Nameless>,
     /// Hits at most.
     pub limit: usize,
     /// How the lists are fused.
     pub weights: Weights,
+}
+
+/// A question without its names, as the model reads it: asked instead where the names are in so
+/// many passages that they tell none of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nameless {
+    /// Its vector.
+    pub vector: Vec<f32>,
+    /// The names, as written.
+    pub names: Vec<String>,
 }
 
 impl<'a> Query<'a> {
@@ -84,6 +96,7 @@ impl<'a> Query<'a> {
             role,
             as_of: None,
             vector: None,
+            nameless: None,
             limit,
             weights: Weights::default(),
         }
@@ -103,7 +116,7 @@ pub struct Hit {
     pub lexical: f32,
     /// Cosine to the question, if both have a vector.
     pub cosine: Option<f32>,
-    /// Passages of the same words that this one stands for.
+    /// Passages that say the same and that this one stands for.
     pub folded: u32,
 }
 
@@ -151,6 +164,7 @@ impl BaseIndex {
     pub async fn find(&self, query: Query<'_>) -> Result<Vec<Hit>, StoreError> {
         let (index, text) = (self.clone(), query.text.to_owned());
         let vector = query.vector.map(<[f32]>::to_vec);
+        let nameless = query.nameless.cloned();
         let Query {
             role,
             as_of,
@@ -164,6 +178,7 @@ impl BaseIndex {
                 role,
                 as_of,
                 vector: vector.as_deref(),
+                nameless: nameless.as_ref(),
                 limit,
                 weights,
             };

@@ -3,6 +3,7 @@
 use model::text::{self, Language};
 use model::{DocumentId, Error, KbId, RecordTime, Result, TenantId};
 use providers::{Embedder, quantise};
+use store::index::Nameless;
 use store::vectors::{self, MissingVector, Vector};
 use store::{Db, bases};
 
@@ -84,6 +85,19 @@ pub async fn embed_question(embedder: &Embedder, question: &str) -> Result<Optio
         .await
         .map(Some)
         .map_err(Error::internal)
+}
+
+/// The question without its names, if it has some and the model knows its language.
+pub async fn embed_nameless(embedder: &Embedder, question: &str) -> Result<Option<Nameless>> {
+    let Some((left, names)) = text::without_names(question) else {
+        return Ok(None);
+    };
+    if !speaks(embedder.languages(), question) {
+        return Ok(None);
+    }
+    let vector = embedder.embed_query(&left).await;
+    let vector = vector.map_err(Error::internal)?;
+    Ok(Some(Nameless { vector, names }))
 }
 
 /// Whether a model of these languages is of use for a question.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Code, DocumentId, Error, KbId, RecordTime, Result, Role, TenantId};
 use store::chunks::{self, Chunk};
 use store::documents::{self, Version};
-use store::index::{Hit, Indexes, Query};
+use store::index::{Hit, Indexes, Nameless, Query};
 use store::{Db, Tx};
 
 /// What to search for, for whom, and as of when.
@@ -16,6 +16,8 @@ pub struct Search<'a> {
     pub text: &'a str,
     /// Its vector and the model that made it, if one is installed and speaks its language.
     pub vector: Option<&'a [f32]>,
+    /// The question without its names, if it has some.
+    pub nameless: Option<&'a Nameless>,
     /// The model whose vectors the passages have, if one is installed.
     pub model: Option<&'a str>,
     /// The asker's role: what asks for a higher one is neither found nor counted.
@@ -37,6 +39,8 @@ pub struct Found {
     pub seq: u32,
     /// The score by which hits are ordered.
     pub score: f32,
+    /// Passages that say the same and are not among the hits.
+    pub folded: u32,
 }
 
 /// How long a search waits for the cache to know the base's last write.
@@ -62,6 +66,7 @@ pub async fn hybrid(
     let query = Query {
         as_of: search.as_of,
         vector: search.vector,
+        nameless: search.nameless,
         ..Query::new(search.text, search.role, search.limit)
     };
     let hits = index.find(query).await?;
@@ -95,6 +100,7 @@ async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<
             filename: version.filename.clone(),
             seq: seq as u32,
             score: hit.score,
+            folded: hit.folded,
         })
     });
     Ok(found.collect())

@@ -54,6 +54,9 @@ pub struct ChunkHit {
     pub text: String,
     /// Whether its text was cut.
     pub truncated: bool,
+    /// How many more passages say the same, in the same or nearly the same words; they are not
+    /// shown.
+    pub folded: u32,
 }
 
 /// Passages in an answer.
@@ -73,6 +76,7 @@ impl From<Found> for ChunkHit {
             filename: found.filename,
             text,
             truncated,
+            folded: found.folded,
         }
     }
 }
@@ -115,20 +119,19 @@ impl Operation for SearchChunks {
         }
         let embedder = cx.embedder().await;
         // Before the transaction: the model takes a while.
-        let vector = match &embedder {
-            Some(embedder) => match library::embed_question(embedder, &self.query).await {
-                Ok(vector) => vector,
-                // A model only adds: without its answer words decide alone.
-                Err(error) => {
-                    tracing::warn!(cause = %kernel::job::describe(&error), "the model gave no vector");
-                    None
-                }
-            },
-            None => None,
+        let (vector, nameless) = match &embedder {
+            Some(embedder) => {
+                let whole = library::embed_question(embedder, &self.query);
+                let nameless = library::embed_nameless(embedder, &self.query);
+                let (whole, nameless) = tokio::join!(whole, nameless);
+                (made(whole), made(nameless))
+            }
+            None => (None, None),
         };
         let search = Search {
             text: &self.query,
             vector: vector.as_deref(),
+            nameless: nameless.as_ref(),
             model: embedder.as_ref().map(|embedder| embedder.model_tag()),
             role: cx.target.role(),
             as_of: self.as_of,
@@ -144,6 +147,14 @@ impl Operation for SearchChunks {
             chunks: found.into_iter().map(ChunkHit::from).collect(),
         })
     }
+}
+
+/// What the model made. A model only adds: without its answer words decide alone.
+fn made<T>(answer: Result<Option<T>>) -> Option<T> {
+    answer.unwrap_or_else(|error| {
+        tracing::warn!(cause = %kernel::job::describe(&error), "the model gave no vector");
+        None
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +183,7 @@ mod tests {
             filename: "plan.md".to_owned(),
             text: "Series C".to_owned(),
             truncated: false,
+            folded: 0,
         };
 
         assert_eq!(

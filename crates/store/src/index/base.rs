@@ -441,7 +441,8 @@ impl Base {
         let mut lexical: Vec<(u32, f32)> =
             found.iter().map(|hit| (hit.ordinal, hit.score)).collect();
 
-        let question = query.vector.map(Question::new);
+        let vector = asked_vector(query, &statistics, languages)?;
+        let question = vector.as_deref().map(Question::new);
         if let Some(question) = &question {
             let mut known: Vec<u32> = lexical.iter().map(|hit| hit.0).collect();
             known.sort_unstable();
@@ -458,7 +459,7 @@ impl Base {
                 Some(Candidate {
                     ordinal,
                     document: state.rows.document(row),
-                    neighbours: row.neighbours(),
+                    neighbours: state.rows.neighbours(row),
                     lexical,
                     cosine: question
                         .as_ref()
@@ -555,4 +556,35 @@ fn level(found: &mut [Scored]) {
         run.sort_unstable_by_key(|hit| hit.ordinal);
         start = end;
     }
+}
+
+/// How much the question without its names counts in the vector that is asked, where all of them
+/// are common; tuned as the weights of [`rank`].
+const NAMELESS: f32 = 0.7;
+
+/// The vector to ask.
+fn asked_vector(
+    query: &Query<'_>,
+    statistics: &Statistics<'_>,
+    languages: Languages,
+) -> Result<Option<Vec<f32>>, IndexError> {
+    let Some(vector) = query.vector else {
+        return Ok(None);
+    };
+    if let Some(nameless) = query.nameless
+        && nameless.vector.len() == vector.len()
+    {
+        let mut all_common = true;
+        for name in &nameless.names {
+            all_common = all_common && statistics.is_common(name, languages)?;
+        }
+        if all_common {
+            let length = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            let whole = (1.0 - NAMELESS) / length(vector).max(f32::MIN_POSITIVE);
+            let rest = NAMELESS / length(&nameless.vector).max(f32::MIN_POSITIVE);
+            let both = vector.iter().zip(&nameless.vector);
+            return Ok(Some(both.map(|(a, b)| a * whole + b * rest).collect()));
+        }
+    }
+    Ok(Some(vector.to_vec()))
 }

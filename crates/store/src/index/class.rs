@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::near::Print;
 use model::text::{self, Asked, Kind, Languages};
 use serde::{Deserialize, Serialize};
 use tantivy::index::{SegmentId, SegmentMeta};
@@ -25,8 +26,8 @@ use super::rows::ChunkRow;
 /// The fast field that holds a row's ordinal.
 pub(super) const ORDINAL: &str = "ordinal";
 
-/// The fast field that tells texts of the same words.
-const PRINT: &str = "print";
+/// The fast fields that hold a row's [`Print`].
+const PRINT: [&str; 3] = ["words", "sketch", "telling"];
 
 /// The fast field that holds the [`Languages`] of a row.
 const LANGUAGES: &str = "languages";
@@ -45,7 +46,7 @@ pub const STEM_WEIGHT: f32 = 1.0;
 pub const GRAM_WEIGHT: f32 = 0.35;
 
 /// What a stem that matches the title or a heading counts.
-pub const HEAD_WEIGHT: f32 = 0.4;
+pub const HEAD_WEIGHT: f32 = 0.6;
 
 /// How many times longer texts are said to be on average than they are, so that length and
 /// repetition count less: tantivy's fixed k1 = 1.2 and b = 0.75 become 0.6 and 0.5.
@@ -100,7 +101,7 @@ pub(super) struct Mark {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read {
     pub(super) ordinal: u32,
-    pub(super) print: u64,
+    pub(super) print: Print,
     pub(super) languages: Languages,
 }
 
@@ -174,10 +175,17 @@ impl Class {
         document.add_u64(fields.ordinal, row.span.ordinal as u64);
         let read = Read {
             ordinal: row.span.ordinal as u32,
-            print: print(&terms.words),
+            print: Print::of(&row.text, &terms),
             languages: Languages::default().with(terms.language),
         };
-        document.add_u64(fields.print, read.print);
+        let Print {
+            words,
+            sketch,
+            telling,
+        } = read.print;
+        for (field, part) in fields.print.into_iter().zip([words, sketch, telling]) {
+            document.add_u64(field, part);
+        }
         document.add_u64(fields.languages, u64::from(read.languages.bits()));
         for (field, terms) in [
             (fields.word, terms.words),
@@ -310,13 +318,18 @@ pub(super) fn read(searcher: &Searcher) -> tantivy::Result<Vec<Read>> {
     let mut all = Vec::with_capacity(searcher.num_docs() as usize);
     for segment in searcher.segment_readers() {
         let columns = segment.fast_fields();
-        let (ordinals, prints) = (columns.u64(ORDINAL)?, columns.u64(PRINT)?);
-        let languages = columns.u64(LANGUAGES)?;
+        let (ordinals, languages) = (columns.u64(ORDINAL)?, columns.u64(LANGUAGES)?);
+        let [words, sketches, telling] = PRINT.map(|name| columns.u64(name));
+        let (words, sketches, telling) = (words?, sketches?, telling?);
         for row in segment.doc_ids_alive() {
             if let Some(ordinal) = ordinals.first(row) {
                 all.push(Read {
                     ordinal: ordinal as u32,
-                    print: prints.first(row).unwrap_or(0),
+                    print: Print {
+                        words: words.first(row).unwrap_or(0),
+                        sketch: sketches.first(row).unwrap_or(0),
+                        telling: telling.first(row).unwrap_or(0),
+                    },
                     languages: Languages::from_bits(languages.first(row).unwrap_or(0) as u32),
                 });
             }
@@ -356,6 +369,24 @@ pub(super) fn best(
 /// the same as if these classes were one index.
 pub(super) struct Statistics<'a> {
     pub(super) searchers: &'a [&'a Searcher],
+}
+
+impl Statistics<'_> {
+    /// Whether the word is in so many rows that it tells none of them.
+    pub(super) fn is_common(&self, word: &str, languages: Languages) -> tantivy::Result<bool> {
+        const ROWS_MIN: u64 = 20;
+        const SHARE: u64 = 10;
+        let asked = text::of_query(word, languages);
+        let Some(searcher) = self.searchers.first() else {
+            return Ok(false);
+        };
+        let Some(term) = asked.iter().find(|term| term.kind == Kind::Word) else {
+            return Ok(false);
+        };
+        let field = Fields::of(searcher.schema()).word;
+        let rows = self.doc_freq(&Term::from_field_text(field, &term.text))?;
+        Ok(ROWS_MIN <= rows && self.total_num_docs()? <= rows * SHARE)
+    }
 }
 
 impl Bm25StatisticsProvider for Statistics<'_> {
@@ -402,12 +433,12 @@ pub fn form() -> String {
 }
 
 /// Counts up whenever the fields below change.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Fields {
     ordinal: Field,
-    print: Field,
+    print: [Field; 3],
     languages: Field,
     word: Field,
     stem: Field,
@@ -420,7 +451,7 @@ impl Fields {
         let field = |name| schema.get_field(name).expect("the schema is ours");
         Self {
             ordinal: field(ORDINAL),
-            print: field(PRINT),
+            print: PRINT.map(field),
             languages: field(LANGUAGES),
             word: field("word"),
             stem: field("stem"),
@@ -443,7 +474,9 @@ impl Fields {
 fn schema() -> Schema {
     let mut schema = Schema::builder();
     schema.add_u64_field(ORDINAL, NumericOptions::default() | INDEXED | FAST);
-    schema.add_u64_field(PRINT, FAST);
+    for name in PRINT {
+        schema.add_u64_field(name, FAST);
+    }
     schema.add_u64_field(LANGUAGES, FAST);
     let counted = TextFieldIndexing::default()
         .set_index_option(IndexRecordOption::WithFreqs)
@@ -471,15 +504,4 @@ fn tokens(terms: Vec<String>) -> PreTokenizedString {
         text: String::new(),
         tokens,
     }
-}
-
-/// The same number for texts of the same words (FNV-1a, 64 bits).
-fn print(words: &[String]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for word in words {
-        for byte in word.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use model::near::Print;
 use model::{DocumentId, RecordTime, Role};
 
 use super::blocks::Blocks;
@@ -37,7 +38,7 @@ pub struct ChunkRow {
     pub text: String,
 }
 
-/// One row, 48 bytes.
+/// One row, 64 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     recorded_at: i64,
@@ -45,8 +46,8 @@ pub(super) struct Row {
     document: u32,
     /// The ordinals before and after it in its document, plus 1; 0 for none.
     beside: [u32; 2],
-    /// Equal for texts of the same words.
-    print: u64,
+    /// To tell texts of the same words.
+    print: Print,
     class: Option<Role>,
 }
 
@@ -56,7 +57,11 @@ const GONE: Row = Row {
     invalidated_at: i64::MIN,
     document: 0,
     beside: [0; 2],
-    print: 0,
+    print: Print {
+        words: 0,
+        sketch: 0,
+        telling: 0,
+    },
     class: None,
 };
 
@@ -66,11 +71,11 @@ impl Row {
         self.recorded_at <= at && at < self.invalidated_at && self.class.is_some_and(|c| c <= role)
     }
 
-    pub(super) fn print(&self) -> u64 {
+    pub(super) fn print(&self) -> Print {
         self.print
     }
 
-    pub(super) fn neighbours(&self) -> [Option<u32>; 2] {
+    fn beside(&self) -> [Option<u32>; 2] {
         self.beside.map(|ordinal| ordinal.checked_sub(1))
     }
 }
@@ -100,6 +105,13 @@ impl Rows {
             .filter(|row| row.class.is_some())
     }
 
+    /// The rows before and after it in its document, then those two places away.
+    pub(super) fn neighbours(&self, row: &Row) -> [Option<u32>; 4] {
+        let [before, after] = row.beside();
+        let second = |first: Option<u32>, side: usize| self.get(first?)?.beside()[side];
+        [before, after, second(before, 0), second(after, 1)]
+    }
+
     pub(super) fn document(&self, row: &Row) -> DocumentId {
         let document = self.documents.at(row.document as usize);
         *document.expect("a row's document was numbered with it")
@@ -120,7 +132,7 @@ impl Rows {
     }
 
     /// Notes the print of a row's text.
-    pub(super) fn set_print(&mut self, ordinal: u32, print: u64) {
+    pub(super) fn set_print(&mut self, ordinal: u32, print: Print) {
         if let Some(row) = self.all.at_mut(ordinal as usize) {
             row.print = print;
         }
@@ -147,7 +159,7 @@ impl Rows {
                 invalidated_at: row.invalidated_at.map_or(i64::MAX, RecordTime::micros),
                 document,
                 beside: [0; 2],
-                print: 0,
+                print: Print::default(),
                 class: Some(row.least_role),
             };
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
+use model::near::Print;
 use model::rank::{Candidate, Weights, fuse};
 use model::text::{self, Kind, Languages, Terms};
 use model::{ChunkId, DocumentId, RecordTime, Role};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::chunks::{self, NewChunk};
 use store::index::{
-    GRAM_WEIGHT, HEAD_WEIGHT, Habits, Hit, Indexes, LENGTH_EASE, Query, STEM_WEIGHT, WORD_WEIGHT,
+    GRAM_WEIGHT, HEAD_WEIGHT, Habits, Hit, Indexes, LENGTH_EASE, Nameless, Query, STEM_WEIGHT, WORD_WEIGHT,
 };
 use store::vectors::{self, Vector};
 use store::{Db, Options, bases};
@@ -104,8 +105,23 @@ fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
+/// Words, words among signs that other engines take for operators, or anything at all.
+fn question() -> impl Strategy<Value = String> {
+    let sign = prop::sample::select(vec![
+        " AND ", " OR ", " NOT ", " NEAR/2 ", "title:", "stem:", " +", " -", "\"", "'", "(", ")",
+        "[", "]", "{", "}", "^2", "~", "*", "?", "\\", "/", ":", " TO ", "%", ";--", "\0",
+    ]);
+    let mixed = prop::collection::vec((words(3), sign), 1..4).prop_map(|parts| {
+        parts
+            .into_iter()
+            .map(|(words, sign)| words + sign)
+            .collect::<String>()
+    });
+    prop_oneof![3 => words(5), 2 => mixed, 1 => any::<String>()]
+}
+
 fn ask() -> impl Strategy<Value = Ask> {
-    (words(5), role(), 0_u8..30).prop_map(|(text, role, moment)| Ask { text, role, moment })
+    (question(), role(), 0_u8..30).prop_map(|(text, role, moment)| Ask { text, role, moment })
 }
 
 fn document_id(document: u8) -> DocumentId {
@@ -282,7 +298,6 @@ fn expected(rows: &[Row], ask: &Ask, as_of: RecordTime) -> Vec<(i64, f32)> {
         rows.iter()
             .find(|row| row.ordinal == ordinal && !row.purged)
     };
-    let mut prints: Vec<Vec<String>> = Vec::new();
     let mut candidates: Vec<Candidate> = scores
         .iter()
         .map(|(&ordinal, &lexical)| {
@@ -292,21 +307,15 @@ fn expected(rows: &[Row], ask: &Ask, as_of: RecordTime) -> Vec<(i64, f32)> {
                     .filter(|row| row.document == own.document)
                     .map(|row| row.ordinal as u32)
             };
-            let words = text::of_document(&own.text).words;
-            let print = prints
-                .iter()
-                .position(|known| *known == words)
-                .unwrap_or_else(|| {
-                    prints.push(words);
-                    prints.len() - 1
-                });
+            let [before, after] = [beside(ordinal - 1), beside(ordinal + 1)];
+            let second = |first: Option<u32>, step: i64| beside(i64::from(first?) + step);
             Candidate {
                 ordinal: ordinal as u32,
                 document: document_id(own.document),
-                neighbours: [beside(ordinal - 1), beside(ordinal + 1)],
+                neighbours: [before, after, second(before, -1), second(after, 1)],
                 lexical,
                 cosine: None,
-                print: print as u64,
+                print: Print::of(&own.text, &text::of_document(&own.text)),
             }
         })
         .collect();
@@ -443,6 +452,62 @@ on_both_engines! {
         assert_eq!((hits.len(), late.len()), (1, 2));
     }
 
+    /// Case 27: words of two characters, single ones, and Latin glued to them.
+    async fn chinese_japanese_korean_and_thai_find_nothing_no_more(world: &World) {
+        let folder = tempfile::tempdir().unwrap();
+        let indexes = Indexes::open(world.db.clone(), folder.path().to_owned()).unwrap();
+        let mut rows = Vec::new();
+        let texts = [
+            "我在北京大学学习中文",
+            "新しいiPhone手机壳と黒猫の写真",
+            "서울에서 회의를 했습니다",
+            "โรงเรียนของฉันอยู่ในกรุงเทพ",
+            "ຂ້ອຍຢູ່ນະຄອນຫຼວງວຽງຈັນ",
+            "ខ្ញុំរស់នៅភ្នំពេញ",
+            "ကျွန်တော်ရန်ကုန်မှာနေတယ်",
+        ];
+        for (n, text) in (0..).zip(texts) {
+            apply(world, &mut rows, &add(n, text), at(100 + 10 * i64::from(n))).await;
+        }
+
+        for (asked, text) in [
+            ("北京", 0), ("大学", 0), ("中文", 0), ("学", 0),
+            ("手机", 1), ("iPhone", 1), ("iphone手机", 1), ("猫", 1), ("写真", 1),
+            ("서울", 2), ("회의", 2),
+            ("กรุงเทพ", 3), ("โรงเรียน", 3),
+            ("ວຽງຈັນ", 4), ("ភ្នំពេញ", 5), ("ရန်ကုန်", 6),
+        ] {
+            let hits = found(world, &indexes, &ask_now(asked), None).await;
+            let first = hits.first().map(|hit| hit.ordinal);
+            assert_eq!(first, Some(rows[text].ordinal), "{asked}");
+        }
+    }
+
+    async fn passages_of_nearly_the_same_words_are_one_hit_unless_a_number_differs(world: &World) {
+        let folder = tempfile::tempdir().unwrap();
+        let indexes = Indexes::open(world.db.clone(), folder.path().to_owned()).unwrap();
+        let mut rows = Vec::new();
+        let notice = "The harvest of the valley was brought in by the Miller family before the storm, \
+            and the barn by the river holds 40 sacks of barley for the winter market in Lucerne. \
+            Whoever wants to buy some of it should write to the family or ask at the mill, where \
+            a list of prices hangs beside the door and a clerk takes orders in the morning.";
+        let texts = [notice.to_owned(), notice.replace("brought in by", "also brought in by"), notice.replace("40", "90")];
+        for (n, text) in (0..).zip(&texts) {
+            apply(world, &mut rows, &add(n, text), at(100 + 10 * i64::from(n))).await;
+        }
+
+        // As fed, and as read again from the files.
+        for indexes in [indexes, Indexes::open(world.db.clone(), folder.path().to_owned()).unwrap()] {
+            let hits = found(world, &indexes, &ask_now("harvest valley barley"), None).await;
+            indexes.forget(world.kb);
+            let mut shown: Vec<(i64, u32)> = hits.iter().map(|hit| (hit.ordinal, hit.folded)).collect();
+            shown.sort_unstable();
+            let first = shown[0].0;
+            assert!(first == rows[0].ordinal || first == rows[1].ordinal);
+            assert_eq!((shown.len(), shown[0].1, shown[1]), (2, 1, (rows[2].ordinal, 0)));
+        }
+    }
+
     async fn a_cache_that_is_damaged_or_gone_is_made_anew(world: &World) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join(world.kb.to_string());
@@ -486,6 +551,39 @@ on_both_engines! {
 
         assert!(!has_term(folder.path(), "zyzzogeton") && has_term(folder.path(), "harvest"));
         assert_eq!(strays(folder.path()), [] as [PathBuf; 0]);
+    }
+
+    async fn a_name_that_most_passages_have_does_not_decide_on_meaning(world: &World) {
+        let folder = tempfile::tempdir().unwrap();
+        let indexes = Indexes::open(world.db.clone(), folder.path().to_owned()).unwrap();
+        let mut rows = Vec::new();
+        let texts = (0..40).map(|n| format!("Ann: word{n}")).collect();
+        let all = Write::Add { document: 0, least_role: Role::Viewer, texts };
+        apply(world, &mut rows, &all, at(100)).await;
+        // The first is near to the whole question, the second to what is asked of Ann.
+        let code = |place: usize| match place {
+            0 => vec![127, 0, 0, 0],
+            1 => vec![0, 127, 0, 0],
+            _ => vec![0, 0, 127, 0],
+        };
+        let codes = rows.iter().enumerate();
+        let codes = codes.map(|(n, row)| Vector { chunk: row.id, scale: 0.01, code: code(n) });
+        let codes: Vec<Vector> = codes.collect();
+        let mut tx = world.db.write(world.tenant).await.unwrap();
+        bases::advance_clock(&mut tx, world.kb, at(120)).await.unwrap();
+        vectors::insert(&mut tx, world.kb, "m", &codes, at(120)).await.unwrap();
+        tx.commit().await.unwrap();
+        let index = indexes.synced(world.tenant, world.kb, Some("m")).await.unwrap();
+        let first = |name: &str| {
+            let nameless = Nameless { vector: vec![0.0, 1.0, 0.0, 0.0], names: vec![name.to_owned()] };
+            let mut query = Query::new("", Role::Viewer, 1);
+            query.vector = Some(&[1.0, 0.0, 0.0, 0.0]);
+            query.nameless = Some(&nameless);
+            index.search(&query).unwrap()[0].ordinal
+        };
+
+        assert_eq!(first("Ann"), rows[1].ordinal);
+        assert_eq!(first("word7"), rows[0].ordinal);
     }
 
     async fn vectors_find_what_words_do_not_and_come_back_with_a_restored_document(world: &World) {
