@@ -21,7 +21,7 @@ soak:
 	@scripts/soak.sh
 
 bench:
-	@scripts/bench.sh
+	@scripts/bench.sh $(ARGS)
 
 eval:
 	@scripts/eval.sh

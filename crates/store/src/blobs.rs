@@ -4,10 +4,11 @@
 //! bytes are on disk before `keep` returns, so a transaction that refers to them may commit. One
 //! that never does leaves a blob that nothing refers to; the sweep takes it after a day.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -33,10 +34,19 @@ struct Inner {
     /// Kept bytes, where they are files.
     kept: PathBuf,
     staging: PathBuf,
-    /// Folders known to be on disk.
-    folders: Mutex<HashSet<PathBuf>>,
+    /// Folders that blobs were put into.
+    folders: Mutex<HashMap<PathBuf, Arc<Folder>>>,
     /// Held while a blob is put in place or swept, so that no fresh one is taken for an old one.
     place: tokio::sync::Mutex<()>,
+}
+
+/// A folder whose entries are to be on disk. One flush serves all that wait for it.
+#[derive(Default)]
+struct Folder {
+    /// Files put into it so far.
+    placed: AtomicU64,
+    /// How many of them are on disk. Held by the one that flushes.
+    flushed: tokio::sync::Mutex<u64>,
 }
 
 /// Which blob: its base and the SHA-256 of its content.
@@ -240,17 +250,18 @@ impl Blobs {
             kb,
             hash: staged.hash,
         };
-        let inner = self.inner.clone();
-        let _place = self.inner.place.lock().await;
+        let target = self.inner.kept.join(key.path());
+        let folder = target.parent().expect("a key has folders").to_owned();
+        let within = folder.clone();
+        let place = self.inner.place.lock().await;
         blocking("keep an upload", move || {
-            let target = inner.kept.join(key.path());
-            let folder = target.parent().expect("a key has folders");
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(within)?;
             staged.path.persist(&target).map_err(|error| error.error)?;
-            sync_folder(folder)?;
-            inner.sync_folders_above(folder)
+            Ok(())
         })
         .await?;
+        drop(place);
+        self.inner.flush(folder).await?;
         Ok(key)
     }
 
@@ -343,22 +354,25 @@ impl Blobs {
 }
 
 impl Inner {
-    /// The folders above a base's are on disk, as far as this process has not seen to it before.
-    fn sync_folders_above(&self, folder: &Path) -> std::io::Result<()> {
-        let known = |folders: &Mutex<HashSet<PathBuf>>| {
-            folders
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains(folder)
+    /// Brings what was put into a base's folder before this call to disk.
+    async fn flush(&self, path: PathBuf) -> Result<(), StoreError> {
+        let folder = {
+            let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.entry(path.clone()).or_default().clone()
         };
-        if known(&self.folders) {
+        let ours = folder.placed.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut flushed = folder.flushed.lock().await;
+        if ours <= *flushed {
             return Ok(());
         }
-        for above in folder.ancestors().skip(1).take(2) {
-            sync_folder(above)?;
-        }
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        folders.insert(folder.to_owned());
+        let placed = folder.placed.load(Ordering::SeqCst);
+        // The first time, the folders above it may be new as well.
+        let above = if *flushed == 0 { 2 } else { 0 };
+        blocking("keep an upload", move || {
+            path.ancestors().take(1 + above).try_for_each(sync_folder)
+        })
+        .await?;
+        *flushed = placed;
         Ok(())
     }
 }

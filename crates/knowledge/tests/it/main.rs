@@ -3,5 +3,6 @@
 mod app;
 mod documents;
 mod failures;
+mod growth;
 mod reading;
 mod rights;

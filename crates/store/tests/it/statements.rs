@@ -41,6 +41,7 @@ fn no_other_statement_stands_outside_of_tenants() {
         "store::credentials::BY_SECRET",
         "store::credentials::TOUCH",
         "store::jobs::CLAIM",
+        "store::jobs::CLAIM_ALIKE",
         "store::jobs::COUNTS",
         "store::jobs::HAND_BACK_ALL",
         "store::jobs::NEXT",
