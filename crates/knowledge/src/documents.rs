@@ -11,6 +11,7 @@ mod index_document;
 mod list_documents;
 mod list_versions;
 mod parse_document;
+mod pipeline;
 mod purge_document;
 mod read_again;
 mod restore_document;

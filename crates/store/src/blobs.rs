@@ -8,10 +8,11 @@
 
 mod bucket;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -40,8 +41,8 @@ struct Inner {
     /// Where kept bytes are.
     kept: Kept,
     staging: PathBuf,
-    /// Folders known to be on disk.
-    folders: Mutex<HashSet<PathBuf>>,
+    /// Folders that blobs were put into.
+    folders: Mutex<HashMap<PathBuf, Arc<Folder>>>,
     /// Held while a blob is put in place or swept, so that no fresh one is taken for an old one.
     place: tokio::sync::Mutex<()>,
 }
@@ -53,6 +54,15 @@ struct Inner {
 enum Kept {
     Folder(PathBuf),
     Bucket(Bucket),
+}
+
+/// A folder whose entries are to be on disk. One flush serves all that wait for it.
+#[derive(Default)]
+struct Folder {
+    /// Files put into it so far.
+    placed: AtomicU64,
+    /// How many of them are on disk. Held by the one that flushes.
+    flushed: tokio::sync::Mutex<u64>,
 }
 
 /// Which blob: its base and the SHA-256 of its content.
@@ -311,7 +321,7 @@ impl Blobs {
             hash: staged.hash,
         };
         let inner = self.inner.clone();
-        let folder = match &inner.kept {
+        let kept = match &inner.kept {
             Kept::Folder(folder) => folder.clone(),
             // Without the lock: an upload may take minutes. Other nodes do not hold it anyway;
             // whoever refers to the blob looks whether it may be gone, see `erasures`.
@@ -321,16 +331,18 @@ impl Blobs {
                 return Ok(key);
             }
         };
-        let _place = self.inner.place.lock().await;
+        let target = kept.join(key.path());
+        let folder = target.parent().expect("a key has folders").to_owned();
+        let within = folder.clone();
+        let place = inner.place.lock().await;
         blocking("keep an upload", move || {
-            let target = folder.join(key.path());
-            let folder = target.parent().expect("a key has folders");
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(within)?;
             staged.path.persist(&target).map_err(|error| error.error)?;
-            sync_folder(folder)?;
-            inner.sync_folders_above(folder)
+            Ok(())
         })
         .await?;
+        drop(place);
+        self.inner.flush(folder).await?;
         Ok(key)
     }
 
@@ -432,22 +444,25 @@ fn is_before(meta: &object_store::ObjectMeta, cutoff: RecordTime) -> bool {
 }
 
 impl Inner {
-    /// The folders above a base's are on disk, as far as this process has not seen to it before.
-    fn sync_folders_above(&self, folder: &Path) -> std::io::Result<()> {
-        let known = |folders: &Mutex<HashSet<PathBuf>>| {
-            folders
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains(folder)
+    /// Brings what was put into a base's folder before this call to disk.
+    async fn flush(&self, path: PathBuf) -> Result<(), StoreError> {
+        let folder = {
+            let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.entry(path.clone()).or_default().clone()
         };
-        if known(&self.folders) {
+        let ours = folder.placed.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut flushed = folder.flushed.lock().await;
+        if ours <= *flushed {
             return Ok(());
         }
-        for above in folder.ancestors().skip(1).take(2) {
-            sync_folder(above)?;
-        }
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        folders.insert(folder.to_owned());
+        let placed = folder.placed.load(Ordering::SeqCst);
+        // The first time, the folders above it may be new as well.
+        let above = if *flushed == 0 { 2 } else { 0 };
+        blocking("keep an upload", move || {
+            path.ancestors().take(1 + above).try_for_each(sync_folder)
+        })
+        .await?;
+        *flushed = placed;
         Ok(())
     }
 }

@@ -20,38 +20,54 @@ pub struct IndexDocument {
 impl Job for IndexDocument {
     const KIND: &'static str = "index_document";
     const ATTEMPTS: u32 = 8;
+    const TOGETHER: u32 = 64;
 
     fn key(&self) -> String {
         version_key(self.document, self.version)
     }
 
     async fn run(&self, cx: &JobCx) -> Result<(), JobError> {
-        let (core, kb) = (&cx.core, base(cx)?);
-        catch_up(core, cx.tenant, kb).await?;
-        let this = (self.document, self.version);
-        let has_model = core.embedder().await.is_some();
-        let mut tx = core.db.write(cx.tenant).await?;
-        let state = if has_model {
-            DocumentState::Embedding
-        } else {
-            DocumentState::Ready
+        Ok(make_searchable(cx, base(cx)?, std::slice::from_ref(self)).await?)
+    }
+
+    async fn run_together(cx: &JobCx, jobs: &[Self]) -> Vec<Result<(), JobError>> {
+        let done = match base(cx) {
+            Ok(kb) => make_searchable(cx, kb, jobs).await.map_err(JobError::from),
+            Err(error) => Err(error),
         };
-        documents::set_state(&mut tx, kb, this, state, None, core.clock.now()).await?;
-        if has_model {
-            let next = EmbedDocument {
-                document: self.document,
-                version: self.version,
-            };
-            job::enqueue(core, &mut tx, Some(kb), &next).await?;
+        match done {
+            Ok(()) => jobs.iter().map(|_| Ok(())).collect(),
+            Err(error) => error.of_all(jobs.len()),
         }
-        tx.commit().await?;
-        core.job_bell.notify_one();
-        Ok(())
     }
 
     async fn failed(&self, cx: &JobCx, error: &Error) -> Result<()> {
         give_up(cx, (self.document, self.version), error).await
     }
+}
+
+/// Brings the cache up to the base's head, which is after these versions were published.
+async fn make_searchable(cx: &JobCx, kb: KbId, versions: &[IndexDocument]) -> Result<()> {
+    let core = &cx.core;
+    catch_up(core, cx.tenant, kb).await?;
+    let has_model = core.embedder().await.is_some();
+    let state = if has_model {
+        DocumentState::Embedding
+    } else {
+        DocumentState::Ready
+    };
+    let mut tx = core.db.write(cx.tenant).await?;
+    for &IndexDocument { document, version } in versions {
+        let now = core.clock.now();
+        documents::set_state(&mut tx, kb, (document, version), state, None, now).await?;
+        if has_model {
+            let next = EmbedDocument { document, version };
+            job::enqueue(core, &mut tx, Some(kb), &next).await?;
+        }
+    }
+    tx.commit().await?;
+    core.job_bell.notify_one();
+    Ok(())
 }
 
 /// Feeds the search cache until it knows the base's last write.

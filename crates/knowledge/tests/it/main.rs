@@ -6,6 +6,7 @@ mod documents;
 mod facts;
 mod failures;
 mod files;
+mod growth;
 mod ledger;
 mod orphans;
 mod reading;

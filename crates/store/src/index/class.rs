@@ -362,7 +362,7 @@ pub(super) fn best(
         return Ok(Vec::new());
     }
     let query = BooleanQuery::new(clauses);
-    searcher.search_with_statistics_provider(&query, &Best { depth, keep }, statistics)
+    searcher.search_with_statistics_provider(&query, &Best::new(depth, keep), statistics)
 }
 
 /// Counts over all the classes that an asker sees, so that scores depend on nothing else and are
