@@ -25,7 +25,7 @@ fuzz:
 	@scripts/fuzz.sh $(ARGS)
 
 bench:
-	@scripts/bench.sh
+	@scripts/bench.sh $(ARGS)
 
 bench-embed:
 	@scripts/bench-embed.sh

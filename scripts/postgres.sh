@@ -3,6 +3,18 @@
 
 # start_postgres: sets and exports QUIPU_TEST_POSTGRES, an URL that may create databases.
 start_postgres() {
+    start_postgres_with "fsync = off
+synchronous_commit = off
+full_page_writes = off"
+}
+
+# start_durable_postgres: the same for measuring: what is committed is on disk, as in earnest.
+start_durable_postgres() {
+    start_postgres_with "max_wal_size = 4GB"
+}
+
+# start_postgres_with SETTINGS
+start_postgres_with() {
     local programs
     programs=$(postgres_programs)
     if [[ -z $programs ]]; then
@@ -24,19 +36,22 @@ start_postgres() {
     as_postgres "$programs/initdb" --pgdata "$postgres_folder/data" --username quipu \
         --pwfile "$postgres_folder/password" --auth scram-sha-256 \
         --encoding UTF8 --locale C.UTF-8 --no-sync >/dev/null
-    # Durability is tested by killing Quipu, not the machine.
+    # The tests' own does without the disk: durability is tested by killing Quipu, not the machine.
     cat >>"$postgres_folder/data/postgresql.conf" <<SETTINGS
 listen_addresses = '127.0.0.1'
 port = $port
 unix_socket_directories = ''
 max_connections = 200
-fsync = off
-synchronous_commit = off
-full_page_writes = off
+$1
 SETTINGS
     as_postgres "$programs/pg_ctl" start --silent --wait --pgdata "$postgres_folder/data" \
         --log "$postgres_folder/log" || fail "PostgreSQL did not start: $(cat "$postgres_folder/log")"
     export QUIPU_TEST_POSTGRES=postgres://quipu:$password@127.0.0.1:$port/postgres
+}
+
+# postgres_program NAME: where a program of the server's lies.
+postgres_program() {
+    echo "$postgres_programs_folder/$1"
 }
 
 # postgres_database NAME: makes an empty database and prints its URL.

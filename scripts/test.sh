@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole test run, on a fresh machine too: installs what the tests need,
-# starts a PostgreSQL of its own, and ends with one line `N passed, N failed`.
+# starts a PostgreSQL and an S3 store of its own, and ends with one line `N passed, N failed`.
 #
 #   QUIPU_CORPORA   folder of the test corpora; tests that need it skip without
 #   QUIPU_OFFLINE=1 leaves out the peers that come from package registries
@@ -9,6 +9,8 @@ set -euo pipefail
 source "$(dirname "$0")/local.sh"
 # shellcheck source=scripts/postgres.sh
 source "$(dirname "$0")/postgres.sh"
+# shellcheck source=scripts/s3.sh
+source "$(dirname "$0")/s3.sh"
 cd "$root"
 
 need cargo "the Rust toolchain"
@@ -80,7 +82,7 @@ rust_tests() {
 }
 
 [[ $(id -u) != 0 ]] || debian_packages shellcheck curl
-trap stop_postgres EXIT
+trap 'stop_s3; stop_postgres' EXIT
 start_postgres
 
 check "format, lints, floors, documentation" scripts/lint.sh
@@ -93,6 +95,8 @@ if [[ ${QUIPU_OFFLINE:-} == 1 ]]; then
     online=
 fi
 [[ -z $online ]] || check "embedding model" embedding_model "$quipu"
+# Without the registry the tests bring a small store of their own.
+[[ -z $online ]] || start_s3
 suite "rust tests" rust_tests
 check "16 writers and kill -9, SQLite" python3 -m peers.soak.run --quipu "$quipu"
 check "16 writers and kill -9, PostgreSQL" python3 -m peers.soak.run --quipu "$quipu" \
@@ -100,7 +104,7 @@ check "16 writers and kill -9, PostgreSQL" python3 -m peers.soak.run --quipu "$q
 
 if [[ -z $online ]]; then
     echo
-    echo "QUIPU_OFFLINE=1: the model, the real clients and the conformance suite were left out"
+    echo "QUIPU_OFFLINE=1: the model, the S3 store, the real clients and the conformance suite were left out"
 else
     python_peers v1
     python_peers v2

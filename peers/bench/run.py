@@ -23,6 +23,7 @@ import sys
 import time
 import uuid
 
+from peers.bench.figures import LOAD_MAX, Figures, memory, wait_for_quiet
 from peers.quipu import Quipu, free_port, post, post_raw
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -31,9 +32,6 @@ ROOT = PEERS.parent
 LOCAL = ROOT / ".local"
 SERVER_CORE, LOAD_CORE = "0", "1"
 CONNECTIONS = (1, 16, 64)
-# Above this something else is running, and the figures would be about it.
-LOAD_MAX = 0.5
-LOAD_WAIT_SECONDS_MAX = 300
 STARTS = 5
 PAIRS = 1000
 
@@ -66,18 +64,6 @@ class Peer:
             self.process.wait()
 
 
-class Figures:
-    def __init__(self):
-        self.rows = []
-
-    def add(self, metric, value, unit, config):
-        self.rows.append({"set": "mcp", "metric": metric, "value": round(value, 3), "unit": unit, "config": config})
-
-    def write(self, path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
-
-
 def message(method, **params):
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
@@ -93,13 +79,6 @@ def load(url, token, body, connections, seconds, *expected):
     if totals["refused"] or totals["broken"] or totals["wrong"]:
         raise SystemExit(f"{url}: {totals}")
     return totals["requests"] / totals["seconds"], totals["p50_us"], totals["p99_us"]
-
-
-def memory(pid):
-    """Resident and highest resident size in MB."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    sizes = dict(line.split(":", 1) for line in status.splitlines())
-    return tuple(int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
 
 
 def raw_answer(url, token, body):
@@ -131,14 +110,6 @@ def mann_whitney(left, right):
     u = rank_sum - n * (n + 1) / 2
     spread = math.sqrt(n * m / 12 * ((n + m + 1) - ties / ((n + m) * (n + m - 1))))
     return math.erfc(abs(u - n * m / 2) / spread / math.sqrt(2))
-
-
-def wait_for_quiet(any_load):
-    started = time.monotonic()
-    while os.getloadavg()[0] > LOAD_MAX and not any_load:
-        if time.monotonic() - started > LOAD_WAIT_SECONDS_MAX:
-            raise SystemExit(f"the load is {os.getloadavg()[0]:.2f}, above {LOAD_MAX}: something else is running; --any-load measures all the same")
-        time.sleep(5)
 
 
 def id_timing(quipu, base, token, ids, figures):
@@ -182,7 +153,7 @@ def main():
     wait_for_quiet(words.any_load)
     print(f"load before the start: {os.getloadavg()[0]:.2f}")
 
-    figures = Figures()
+    figures = Figures("mcp")
     with contextlib.ExitStack() as cleanup:
         quipu = cleanup.enter_context(Quipu(words.quipu, settings={"QUIPU_CALLS_PER_MINUTE": "0"}, before=["taskset", "-c", SERVER_CORE]))
         base, elsewhere = quipu.base("Bench"), quipu.base("Elsewhere")
@@ -303,7 +274,7 @@ def main():
         ids = {"made-up": lambda: made_up, "foreign": lambda: foreign, "deleted": lambda: document}
         id_timing(quipu, base, token, ids, figures)
 
-    figures.write(pathlib.Path(words.output))
+    figures.write(words.output)
     print(f"\n{len(figures.rows)} figures in {words.output}")
 
 

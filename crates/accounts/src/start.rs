@@ -1,7 +1,8 @@
 //! The first start: an organisation, its administrator, and a link to choose a password by.
 
-use kernel::Core;
-use model::{Result, TenantId, UserId};
+use kernel::{Core, Result};
+use model::{Error, TenantId, UserId};
+use store::StoreError;
 use store::tenants::{self, Tenant};
 use store::users::{self, User};
 
@@ -26,14 +27,16 @@ pub struct Started {
 ///
 /// While the administrator has no password each start makes a new set-up link.
 pub async fn start(core: &Core) -> Result<Started> {
-    let mut directory = core.db.read_directory().await?;
-    let found = users::first_system_admin(&mut directory).await?;
-    drop(directory);
-    let (tenant, admin, has_password) = if let Some((admin, password)) = found {
-        (admin.tenant, admin.id, password.is_some())
-    } else {
-        let (tenant, admin) = make_first(core).await?;
-        (tenant, admin, false)
+    let (tenant, admin, has_password) = match first(core).await? {
+        Some(found) => found,
+        None => match make_first(core).await {
+            Ok((tenant, admin)) => (tenant, admin, false),
+            // Another server on the same database was faster.
+            Err(StoreError::Unique(_)) => first(core)
+                .await?
+                .ok_or_else(|| Error::internal("an organisation without an administrator"))?,
+            Err(error) => return Err(error.into()),
+        },
     };
     let set_up_secret = if has_password {
         None
@@ -47,7 +50,14 @@ pub async fn start(core: &Core) -> Result<Started> {
     })
 }
 
-async fn make_first(core: &Core) -> Result<(TenantId, UserId)> {
+/// The first administrator, their organisation, and whether they have a password.
+async fn first(core: &Core) -> Result<Option<(TenantId, UserId, bool)>> {
+    let mut directory = core.db.read_directory().await?;
+    let found = users::first_system_admin(&mut directory).await?;
+    Ok(found.map(|(admin, password)| (admin.tenant, admin.id, password.is_some())))
+}
+
+async fn make_first(core: &Core) -> Result<(TenantId, UserId), StoreError> {
     let now = core.clock.now();
     let tenant = TenantId::new(core.ids.next());
     let admin = UserId::new(core.ids.next());

@@ -6,6 +6,7 @@
 
 mod accept;
 mod embed;
+mod files;
 mod key;
 pub mod models;
 mod publish;
@@ -17,10 +18,11 @@ mod search;
 
 pub use accept::{Accept, Accepted, Action, accept};
 pub use embed::{BATCH, Embedded, Meant, Without, embed_next, mean};
+pub use files::{Files, KeptFile, still_kept};
 pub use key::{ExternalKey, NotAKey};
 pub use publish::{Prepared, Published, publish, read_anew, read_before};
 pub use push::{Push, PushAction, Pushed, Work, is_set_aside, mark_missing, push, standing};
 pub use read::{PAGE_CHARS, Page, PageSection, page, seen};
 pub use reclass::set_least_role;
-pub use remove::{Purged, Revived, delete, erase_blobs, purge, restore};
+pub use remove::{Purged, Revived, delete, purge, restore};
 pub use search::{Answer, Found, Search, hybrid, search};

@@ -229,11 +229,11 @@ impl<'a> Look<'a> {
                 Some(false) => {}
                 Some(true) => {
                     self.find("the bytes of a document are not what was sent", &at, &mend)
-                        .await
+                        .await;
                 }
                 None => {
                     self.find("the bytes of a document are missing", &at, &mend)
-                        .await
+                        .await;
                 }
             }
             if how == Files::Sizes {
@@ -268,14 +268,9 @@ impl<'a> Look<'a> {
         for _ in 0..COMPARED {
             let mut tx = self.place.db.read(tenant).await?;
             let before = faults::count_to_index(&mut tx, kb).await?;
-            cached = self
-                .place
-                .indexes
-                .synced(&mut tx, kb, None)
-                .await?
-                .stats()
-                .rows;
             drop(tx);
+            let index = self.place.indexes.synced(tenant, kb, None).await?;
+            cached = index.stats().rows;
             rows = faults::count_to_index(&mut self.place.db.read(tenant).await?, kb).await?;
             if before.min(rows) <= cached && cached <= before.max(rows) {
                 return Ok(());

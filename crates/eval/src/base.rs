@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use model::document::{ParsedDocument, Section};
+use model::document::ParsedDocument;
 use model::rank::Weights;
 use model::{DocumentId, RecordTime, Role, passages};
-use store::index::{BaseIndex, ChunkRow, ChunkSpan, Query};
+use store::index::{BaseIndex, ChunkRow, ChunkSpan, Nameless, Query};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -73,7 +73,7 @@ impl Base {
     pub fn ask(
         &self,
         text: &str,
-        vector: Option<&[f32]>,
+        (vector, nameless): (Option<&[f32]>, Option<&Nameless>),
         way: Way,
         (weights, limit): (Weights, usize),
     ) -> Result<Vec<(usize, usize)>, Failure> {
@@ -83,9 +83,9 @@ impl Base {
             Way::Lexical => query.weights.cosine = 0.0,
             Way::Vectors => {
                 query.text = "";
-                query.vector = vector;
+                (query.vector, query.nameless) = (vector, nameless);
             }
-            Way::Fused => query.vector = vector,
+            Way::Fused => (query.vector, query.nameless) = (vector, nameless),
         }
         let hits = self.index.search(&query)?;
         Ok(hits
@@ -93,34 +93,11 @@ impl Base {
             .map(|hit| self.places[hit.ordinal as usize])
             .collect())
     }
-
-    /// As [`Base::ask`], each document once.
-    pub fn ask_documents(
-        &self,
-        text: &str,
-        vector: Option<&[f32]>,
-        way: Way,
-        (weights, limit): (Weights, usize),
-    ) -> Result<Vec<usize>, Failure> {
-        let found = self.ask(text, vector, way, (weights, limit))?;
-        let mut seen = HashSet::new();
-        Ok(found
-            .into_iter()
-            .map(|place| place.0)
-            .filter(|&n| seen.insert(n))
-            .collect())
-    }
 }
 
-/// A document of one section.
-pub fn plain(title: Option<String>, body: &str) -> ParsedDocument {
-    let section = Section {
-        heading_path: Vec::new(),
-        body: body.trim().to_owned(),
-    };
-    ParsedDocument {
-        title,
-        sections: vec![section],
-        ..ParsedDocument::default()
-    }
+/// Each document once, where it first stands: what a reader of the hits sees of documents.
+pub fn documents(found: &[(usize, usize)]) -> Vec<usize> {
+    let mut seen = HashSet::new();
+    let all = found.iter().map(|place| place.0);
+    all.filter(|&n| seen.insert(n)).collect()
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use providers::{Embedder, quantise};
+use store::index::Nameless;
 use uuid::Uuid;
 
 use crate::Failure;
@@ -93,6 +94,16 @@ impl Vectors {
             place.insert(embedder.embed_query(text).await?);
         }
         Ok(self.known.get(&key).cloned())
+    }
+
+    /// The question without its names, as the product asks it.
+    pub async fn nameless(&mut self, text: &str) -> Result<Option<Nameless>, Failure> {
+        let Some((left, names)) = model::text::without_names(text).filter(|_| self.know(text))
+        else {
+            return Ok(None);
+        };
+        let vector = self.question(&left).await?;
+        Ok(vector.map(|vector| Nameless { vector, names }))
     }
 
     /// Writes what was made.

@@ -3,28 +3,31 @@
 //! Not part of the product: `make eval` runs it and keeps the table in `docs/quality.md`. Each
 //! set goes through the product's own passages, analyser, index and ranking. Sets are read as
 //! found, by format, never by name; what a constant was tuned on and what is reported are
-//! different halves of a set.
+//! different parts of a set.
 
 mod base;
-mod cranfield;
 mod embed;
-mod locomo;
 mod measure;
 mod report;
-mod xquad;
+mod sets;
+mod tally;
+mod tune;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use base::Base;
 use embed::Vectors;
 use report::Report;
+use sets::Part;
+use tally::Tally;
 
 /// Measures search on judged sets.
 #[derive(Parser)]
 struct Options {
-    /// Folder with `xquad`, `locomo` and `cranfield`; sets that are not there are passed over.
+    /// Folder with judged sets, in it or below.
     #[arg(long, env = "QUIPU_CORPORA")]
     corpora: Option<PathBuf>,
     /// Folder of the installed embedding model; without it only words are measured.
@@ -36,12 +39,15 @@ struct Options {
     /// Where vectors are kept between runs.
     #[arg(long, default_value = "target/eval-vectors")]
     vectors: PathBuf,
-    /// Measure these sets only.
+    /// Measure only the sets in folders whose name has this in it.
     #[arg(long)]
     only: Vec<String>,
     /// Try other weights: `neighbour=0.2,parent=0.3,cosine=1.0`.
     #[arg(long, default_value = "")]
     weights: String,
+    /// Find the weights that are best on the parts of the sets that are for tuning, and print them.
+    #[arg(long)]
+    tune: bool,
 }
 
 #[tokio::main]
@@ -52,10 +58,7 @@ async fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     match run(&options, corpora).await {
-        Ok(report) => {
-            print!("{report}");
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("could not measure: {error}");
             ExitCode::FAILURE
@@ -66,27 +69,28 @@ async fn main() -> ExitCode {
 /// Anything that went wrong, as a sentence.
 type Failure = Box<dyn std::error::Error>;
 
-async fn run(options: &Options, corpora: &std::path::Path) -> Result<Report, Failure> {
+async fn run(options: &Options, corpora: &Path) -> Result<(), Failure> {
     let mut vectors = Vectors::open(options.models.as_deref(), &options.vectors)?;
     let weights = measure::weights(&options.weights)?;
+    let sets = sets::read(corpora, &options.only)?;
+    if options.tune {
+        let best = tune::best(&sets, &mut vectors, weights).await?;
+        vectors.close()?;
+        println!("{best:?}");
+        return Ok(());
+    }
+    let mut tally = Tally::default();
+    for set in &sets {
+        let base = Base::new(&set.documents, &mut vectors).await?;
+        tally
+            .ask((set, &base), &Part::ALL, &mut vectors, weights)
+            .await?;
+        // After each set: what was embedded is not lost if the run is stopped.
+        vectors.close()?;
+    }
     let mut report = Report::default();
-    let wanted = |set: &str| options.only.is_empty() || options.only.iter().any(|only| only == set);
-    if wanted("xquad") {
-        xquad::measure(&corpora.join("xquad"), &mut vectors, weights, &mut report).await?;
-    }
-    if wanted("locomo") {
-        locomo::measure(&corpora.join("locomo"), &mut vectors, weights, &mut report).await?;
-    }
-    if wanted("cranfield") {
-        cranfield::measure(
-            &corpora.join("cranfield"),
-            &mut vectors,
-            weights,
-            &mut report,
-        )
-        .await?;
-    }
-    vectors.close()?;
+    tally.report(&mut report);
     report.write(&options.out)?;
-    Ok(report)
+    print!("{report}");
+    Ok(())
 }

@@ -27,23 +27,27 @@ impl Way {
     }
 }
 
+/// The weights that can be tried, by name.
+pub const WEIGHTS: [(&str, Access); 4] = [
+    ("neighbour", |weights| &mut weights.neighbour),
+    ("second", |weights| &mut weights.second),
+    ("parent", |weights| &mut weights.parent),
+    ("cosine", |weights| &mut weights.cosine),
+];
+
+/// Where a weight stands.
+pub type Access = fn(&mut Weights) -> &mut f32;
+
 /// The product's weights, but for those named in `text`.
 pub fn weights(text: &str) -> Result<Weights, Failure> {
     let mut weights = Weights::default();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').ok_or("a weight is `name=number`")?;
-        let value: f32 = value.parse()?;
-        match name {
-            "neighbour" => weights.neighbour = value,
-            "parent" => weights.parent = value,
-            "cosine" => weights.cosine = value,
-            other => {
-                return Err(format!(
-                    "a weight is `neighbour`, `parent` or `cosine`, not `{other}`"
-                )
-                .into());
-            }
-        }
+        let Some((_, access)) = WEIGHTS.iter().find(|known| known.0 == name) else {
+            let known = WEIGHTS.map(|known| known.0).join("`, `");
+            return Err(format!("a weight is one of `{known}`, not `{name}`").into());
+        };
+        *access(&mut weights) = value.parse()?;
     }
     Ok(weights)
 }

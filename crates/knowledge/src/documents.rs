@@ -11,14 +11,17 @@ mod index_document;
 mod list_documents;
 mod list_versions;
 mod parse_document;
+mod pipeline;
 mod purge_document;
 mod read_again;
 mod restore_document;
 mod show_document;
 mod update_document;
 
-use engine::library::ExternalKey;
-use kernel::{Base, Cx};
+use std::sync::Arc;
+
+use engine::library::{ExternalKey, Files};
+use kernel::{Base, Core, Cx};
 use model::{DocumentId, Error, RecordTime, Result, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,14 +29,13 @@ use store::documents::{Document, DocumentState};
 use store::{Tx, documents};
 
 pub use add_document::{AddDocument, AddedDocument};
-pub(crate) use add_document::{at_most, file_name, still_kept};
+pub(crate) use add_document::{at_most, file_name};
 pub use delete_document::{DeleteDocument, DeletedDocument};
 pub use embed_base::{EmbedBase, enqueue_missing_vectors, key_of as embed_base_key};
 pub use embed_document::EmbedDocument;
 pub use erase_blobs::EraseBlobs;
 pub use get_document::{DocumentText, GetDocument, TextSection};
 pub use index_base::IndexBase;
-pub(crate) use index_base::enqueue_index;
 pub use index_document::IndexDocument;
 pub use list_documents::{Documents, ListDocuments};
 pub(crate) use list_versions::hex;
@@ -44,6 +46,16 @@ pub use read_again::{ReadAgain, enqueue_readings, readings_changed, readings_lef
 pub use restore_document::RestoreDocument;
 pub use show_document::{ShowDocument, ShownDocument};
 pub use update_document::UpdateDocument;
+
+/// The files of documents, and the rows about them.
+pub fn files(core: &Core) -> Files<'_> {
+    let clock = core.clock.clone();
+    Files {
+        db: &core.db,
+        blobs: &core.blobs,
+        now: Arc::new(move || clock.now()),
+    }
+}
 
 /// Where the latest version of a document stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ pub mod id;
 pub mod identity;
 pub mod limit;
 mod named;
+pub mod near;
 pub mod ontology;
 pub mod passages;
 pub mod rank;

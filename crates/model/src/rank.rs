@@ -2,25 +2,40 @@
 //!
 //! Scores are fused, not ranks: the lexical score divided by the best one, plus a weighed cosine.
 //! Where one list is much stronger than the other, equal reciprocal ranks made most sets worse
-//! than the stronger list alone (docs/quality.md). A passage also gains from its neighbours and
-//! from the document around it.
+//! than the stronger list alone (docs/quality.md). A cosine counts by how far it stands out among
+//! those of the passages found by words: models differ in what unrelated texts have. A passage
+//! also gains from its neighbours and from the document around it.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use crate::DocumentId;
+use crate::near::Print;
 
 /// What the lexical score of each neighbouring passage adds.
 ///
-/// This and the three below: tuned with `make eval` on LoCoMo conversations 1-3 and the odd
+/// This and the six below: tuned with `make eval` on LoCoMo conversations 1-3 and the odd
 /// Cranfield questions, on the scale where the best lexical score is 1; docs/quality.md.
 pub const NEIGHBOUR: f32 = 0.3;
+
+/// What the lexical score of each passage two places away adds.
+pub const SECOND: f32 = 0.1;
 
 /// What the document's own score adds.
 pub const PARENT: f32 = 1.0;
 
 /// What the cosine adds, for a model used in its languages.
 pub const COSINE: f32 = 1.6;
+
+/// A cosine that stands out by the usual spread of cosines counts this much.
+const SPREAD: f32 = 0.12;
+
+/// What is taken for the cosine of unrelated texts until passages say otherwise; counts like
+/// [`USUAL_COUNT`] passages.
+const USUAL: f32 = 0.1;
+
+/// See [`USUAL`].
+const USUAL_COUNT: f32 = 20.0;
 
 /// How much of the cosine's weight counts in a document's score.
 const PARENT_COSINE: f32 = 0.7;
@@ -40,14 +55,14 @@ pub struct Candidate {
     pub ordinal: u32,
     /// Its document.
     pub document: DocumentId,
-    /// The passages before and after it in the document.
-    pub neighbours: [Option<u32>; 2],
+    /// The passages before and after it in the document, then those two places away.
+    pub neighbours: [Option<u32>; 4],
     /// BM25; 0 if no word was found.
     pub lexical: f32,
     /// Cosine to the question, if the passage has a vector.
     pub cosine: Option<f32>,
-    /// Equal for passages of the same words.
-    pub print: u64,
+    /// To tell passages that say the same.
+    pub print: Print,
 }
 
 /// A passage with its place earned.
@@ -57,7 +72,7 @@ pub struct Ranked {
     pub candidate: Candidate,
     /// The fused score; the best possible is about 4.
     pub score: f32,
-    /// Passages of the same words that stand behind this one.
+    /// Passages that say the same and stand behind this one.
     pub folded: u32,
 }
 
@@ -66,6 +81,8 @@ pub struct Ranked {
 pub struct Weights {
     /// See [`NEIGHBOUR`].
     pub neighbour: f32,
+    /// See [`SECOND`].
+    pub second: f32,
     /// See [`PARENT`].
     pub parent: f32,
     /// See [`COSINE`]; 0 where the model does not know the question's language.
@@ -78,6 +95,7 @@ impl Default for Weights {
     fn default() -> Self {
         Self {
             neighbour: NEIGHBOUR,
+            second: SECOND,
             parent: PARENT,
             cosine: COSINE,
             per_document: HITS_PER_DOCUMENT,
@@ -87,7 +105,7 @@ impl Default for Weights {
 
 /// The best `limit` candidates, best first.
 ///
-/// Passages of the same words count once. A document has at most `weights.per_document` hits
+/// Passages that say the same count once. A document has at most `weights.per_document` hits
 /// unless there is nothing else. Equal scores are ordered by document, then by ordinal.
 pub fn fuse(candidates: &[Candidate], weights: Weights, limit: usize) -> Vec<Ranked> {
     let best = candidates.iter().map(|c| c.lexical).fold(0.0_f32, f32::max);
@@ -95,20 +113,30 @@ pub fn fuse(candidates: &[Candidate], weights: Weights, limit: usize) -> Vec<Ran
         .iter()
         .map(|c| (c.ordinal, if best > 0.0 { c.lexical / best } else { 0.0 }))
         .collect();
-    let documents = by_document(candidates, &lexical, weights.cosine * PARENT_COSINE);
+    let standing = Standing::of(candidates);
+    let near: HashMap<u32, f32> = candidates
+        .iter()
+        .map(|c| {
+            (
+                c.ordinal,
+                c.cosine.map_or(0.0, |cosine| standing.out(cosine)),
+            )
+        })
+        .collect();
+    let documents = by_document(candidates, &lexical, &near, weights.cosine * PARENT_COSINE);
     let mut ranked: Vec<Ranked> = candidates
         .iter()
         .map(|&candidate| {
-            let around: f32 = candidate
-                .neighbours
-                .iter()
-                .flatten()
-                .filter_map(|n| lexical.get(n))
-                .sum();
+            let share = |beside: &[Option<u32>]| -> f32 {
+                let beside = beside.iter().flatten();
+                beside.filter_map(|n| lexical.get(n)).sum()
+            };
+            let (first, second) = candidate.neighbours.split_at(2);
             let score = lexical[&candidate.ordinal]
-                + weights.neighbour * around
+                + weights.neighbour * share(first)
+                + weights.second * share(second)
                 + weights.parent * documents[&candidate.document]
-                + weights.cosine * candidate.cosine.unwrap_or(0.0).max(0.0);
+                + weights.cosine * near[&candidate.ordinal];
             Ranked {
                 candidate,
                 score: rounded(score),
@@ -120,17 +148,47 @@ pub fn fuse(candidates: &[Candidate], weights: Weights, limit: usize) -> Vec<Ran
     spread(fold(ranked), weights.per_document, limit)
 }
 
+/// What cosines to this question are usual: mean and spread over the passages found by words.
+struct Standing {
+    mean: f32,
+    spread: f32,
+}
+
+impl Standing {
+    fn of(candidates: &[Candidate]) -> Self {
+        let mut usual: Vec<f32> = candidates
+            .iter()
+            .filter(|c| 0.0 < c.lexical)
+            .filter_map(|c| c.cosine)
+            .collect();
+        // In order, so that the sum does not depend on who found what first.
+        usual.sort_by(f32::total_cmp);
+        let count = usual.len() as f32 + USUAL_COUNT;
+        let mean = (usual.iter().sum::<f32>() + USUAL_COUNT * USUAL) / count;
+        let squares: f32 = usual.iter().map(|cosine| (cosine - mean).powi(2)).sum();
+        Self {
+            mean,
+            spread: ((squares + USUAL_COUNT * SPREAD * SPREAD) / count).sqrt(),
+        }
+    }
+
+    /// How far the cosine stands out; 0 if it does not.
+    fn out(&self, cosine: f32) -> f32 {
+        ((cosine - self.mean) / self.spread * SPREAD).max(0.0)
+    }
+}
+
 /// Each document's score, divided by the best one's: the norm of order [`PARENT_NORM`] of its
 /// passages' scores.
 fn by_document(
     candidates: &[Candidate],
     lexical: &HashMap<u32, f32>,
+    near: &HashMap<u32, f32>,
     cosine: f32,
 ) -> HashMap<DocumentId, f32> {
     let mut scores: HashMap<DocumentId, Vec<f32>> = HashMap::new();
     for candidate in candidates {
-        let near = candidate.cosine.unwrap_or(0.0).max(0.0);
-        let score = lexical[&candidate.ordinal] + cosine * near;
+        let score = lexical[&candidate.ordinal] + cosine * near[&candidate.ordinal];
         scores.entry(candidate.document).or_default().push(score);
     }
     let mut norms: HashMap<DocumentId, f32> = scores
@@ -163,17 +221,28 @@ fn rounded(score: f32) -> f32 {
     (score * 100_000.0).round() / 100_000.0
 }
 
-/// Keeps the first of the passages with the same words.
+/// Keeps the first of the passages that say the same.
 fn fold(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut kept: Vec<Ranked> = Vec::with_capacity(ranked.len());
-    let mut seen: HashMap<u64, usize> = HashMap::new();
+    // Only prints that share one of these can be near.
+    let mut words: HashMap<u64, usize> = HashMap::new();
+    let mut telling: HashMap<u64, Vec<usize>> = HashMap::new();
     for hit in ranked {
-        if let Some(&first) = seen.get(&hit.candidate.print) {
+        let print = hit.candidate.print;
+        let alike = telling.entry(print.telling).or_default();
+        let first = words.get(&print.words).copied().or_else(|| {
+            let near = |&&place: &&usize| kept[place].candidate.print.is_near(print);
+            alike.iter().find(near).copied()
+        });
+        if let Some(first) = first {
             kept[first].folded += 1;
-        } else {
-            seen.insert(hit.candidate.print, kept.len());
-            kept.push(hit);
+            continue;
         }
+        words.insert(print.words, kept.len());
+        if print.telling != 0 {
+            alike.push(kept.len());
+        }
+        kept.push(hit);
     }
     kept
 }
@@ -216,10 +285,13 @@ mod tests {
         Candidate {
             ordinal,
             document: DocumentId::new(Uuid::from_u128(document)),
-            neighbours: [None, None],
+            neighbours: [None; 4],
             lexical,
             cosine: None,
-            print: u64::from(ordinal),
+            print: Print {
+                words: u64::from(ordinal),
+                ..Print::default()
+            },
         }
     }
 
@@ -256,6 +328,45 @@ mod tests {
     }
 
     #[test]
+    fn passages_of_nearly_the_same_words_count_once_unless_what_tells_differs() {
+        let mut found = [
+            candidate(1, 1, 9.0),
+            candidate(2, 2, 8.0),
+            candidate(3, 3, 7.0),
+        ];
+        for (place, (sketch, telling)) in [(0b1111, 5), (0b0111, 5), (0b1111, 7)]
+            .into_iter()
+            .enumerate()
+        {
+            found[place].print = Print {
+                sketch,
+                telling,
+                ..found[place].print
+            };
+        }
+
+        let ranked = fuse(&found, Weights::default(), 6);
+
+        assert_eq!(ordinals(&ranked), [1, 3]);
+        assert_eq!(ranked[0].folded, 1);
+    }
+
+    #[test]
+    fn what_a_cosine_counts_does_not_depend_on_what_the_model_gives_unrelated_texts() {
+        let with = |off: f32| {
+            let mut found: Vec<Candidate> = (0..400)
+                .map(|n| candidate(n, n.into(), 1.0 + (n % 7) as f32))
+                .collect();
+            for (n, one) in found.iter_mut().enumerate() {
+                one.cosine = Some(off + (n % 11) as f32 / 100.0);
+            }
+            ordinals(&fuse(&found, Weights::default(), 20))
+        };
+
+        assert_eq!(with(0.05), with(0.8));
+    }
+
+    #[test]
     fn a_passage_between_two_good_ones_beats_an_equal_one_alone() {
         let mut found = [
             candidate(1, 1, 9.0),
@@ -263,7 +374,7 @@ mod tests {
             candidate(3, 1, 9.0),
             candidate(4, 2, 2.0),
         ];
-        found[1].neighbours = [Some(1), Some(3)];
+        found[1].neighbours = [Some(1), Some(3), None, None];
         let weights = Weights {
             parent: 0.0,
             ..Weights::default()

@@ -7,6 +7,7 @@
 //! pure function of the text, so that an index can be thrown away and rebuilt to the same terms.
 
 mod fold;
+mod irregular;
 mod language;
 mod words;
 
@@ -16,11 +17,12 @@ use std::collections::hash_map::Entry;
 pub use fold::fold;
 pub use language::{Language, Languages};
 
+use language::Asker;
 use words::Piece;
 pub(crate) use words::is_dense;
 
 /// Counts up whenever the terms of some text change; an index made with another number is rebuilt.
-pub const ANALYSER_VERSION: u32 = 2;
+pub const ANALYSER_VERSION: u32 = 3;
 
 /// Characters in one gram: 4 measured best of 3 to 5 on XQuAD outside English (research, 2026).
 const GRAM: usize = 4;
@@ -114,11 +116,14 @@ fn of_folded(folded: &str, language: Language) -> Terms {
 /// written in lends its stemmer. Function words count little unless there is nothing else.
 pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
     let folded = fold(text);
+    let asker = Asker::of(&folded, languages);
+    // Text in English has no grams of plain words: an English question would meet only accidents.
+    let wants_grams = languages.any_grams() && !asker.is_english;
     let mut asking = Asking::default();
     let mut content = false;
     words::each(&folded, &mut |piece| match piece {
         Piece::Word(word) => {
-            let function = language::is_function_word(word, languages);
+            let function = asker.is_function_word(word);
             content |= !function;
             let weight = if function { FUNCTION_WORD } else { 1.0 };
             let mut stems: Vec<String> = Vec::with_capacity(2);
@@ -132,7 +137,7 @@ pub fn of_query(text: &str, languages: Languages) -> Vec<Asked> {
                 asking.add(Kind::Stem, &stem, weight);
             }
             asking.add(Kind::Word, &cut(word), weight);
-            if languages.any_grams() || !word.is_ascii() {
+            if wants_grams || !word.is_ascii() {
                 grams(word, &mut |gram| asking.add(Kind::Gram, gram, weight));
             }
         }
@@ -213,6 +218,37 @@ pub fn is_in(text: &str, codes: &[&str]) -> bool {
             .iter()
             .any(|code| Language::with_code(code) == Some(language)),
     }
+}
+
+/// A question without the names in it, and the names; none if it has none, or little else.
+///
+/// A name is a word with a capital that does not begin the question. In a vector of a whole
+/// question names outweigh what is asked of them.
+pub fn without_names(question: &str) -> Option<(String, Vec<String>)> {
+    const LEFT_MIN: usize = 2;
+    let (mut names, mut left) = (Vec::new(), Vec::new());
+    for (n, word) in question.split_whitespace().enumerate() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let bare = bare.strip_suffix("'s").unwrap_or(bare);
+        let bare = bare.strip_suffix("\u{2019}s").unwrap_or(bare);
+        let mut letters = bare.chars();
+        let is_name = letters.next().is_some_and(char::is_uppercase)
+            && !letters.as_str().is_empty()
+            && letters.all(char::is_lowercase);
+        if 0 < n && is_name {
+            names.push(bare.to_owned());
+        } else {
+            left.push(word);
+        }
+    }
+    let left = left.join(" ");
+    let folded = fold(&left);
+    let asker = Asker::of(&folded, Languages::default());
+    let mut content = 0;
+    words::each(&folded, &mut |piece| {
+        content += usize::from(matches!(piece, Piece::Word(word) if !asker.is_function_word(word)));
+    });
+    (!names.is_empty() && LEFT_MIN <= content).then_some((left, names))
 }
 
 /// What a function word ("what", "did", "the") counts in a question.

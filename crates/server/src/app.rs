@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use store::{Db, Options};
 use crate::config::Settings;
 use crate::http::guard::Names;
 use crate::mcp::tools::Catalogue;
+use crate::warm::Warm;
 
 /// Every operation of the house, in the manual's order.
 pub const OPS: &[&[Entry]] = &[knowledge::OPS, accounts::OPS, crate::system::OPS];
@@ -36,10 +37,35 @@ pub struct App {
     pub settings: Settings,
     /// Hosts and origins that are served.
     pub names: Names,
-    /// Whether the end was asked for.
-    pub draining: AtomicBool,
+    /// Whether requests should come here.
+    pub readiness: Arc<Readiness>,
     catalogues: HashMap<Door, Catalogue>,
     lists: Mutex<HashMap<(Door, u128), Arc<RawValue>>>,
+}
+
+/// Whether requests should come to this server.
+#[derive(Debug, Default)]
+pub struct Readiness {
+    /// Whether the end was asked for.
+    pub draining: AtomicBool,
+    /// Whether every base that is to be kept ready for searching has been once.
+    pub is_warm: AtomicBool,
+}
+
+impl Readiness {
+    /// Why requests should go elsewhere.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn check(&self) -> std::result::Result<(), &'static str> {
+        if self.draining.load(Ordering::Relaxed) {
+            return Err("shutting down");
+        }
+        if !self.is_warm.load(Ordering::Relaxed) {
+            return Err("the search caches are being brought up");
+        }
+        Ok(())
+    }
 }
 
 impl App {
@@ -49,9 +75,12 @@ impl App {
             .iter()
             .map(|surface| (surface.door, Catalogue::of(&registry, surface.door)))
             .collect();
+        let readiness = Readiness::default();
+        let nothing_to_warm = settings.warm_bases == Warm::Named(Vec::new());
+        readiness.is_warm.store(nothing_to_warm, Ordering::Relaxed);
         Arc::new(Self {
             names: Names::of(&settings),
-            draining: AtomicBool::new(false),
+            readiness: Arc::new(readiness),
             lists: Mutex::new(HashMap::new()),
             catalogues,
             core,
@@ -126,7 +155,7 @@ pub async fn open_core(
     };
     let db = Db::open(&settings.database, options).await?;
     let blobs = open_blobs(settings).await?;
-    let indexes = Indexes::open(index_folder(settings))?;
+    let indexes = Indexes::open(db.clone(), index_folder(settings))?;
     // The child bounds its own processor time; on a busy machine that takes longer by the clock.
     let parser = ParserPool::new(ParserOptions {
         time: PARSE_WITHIN,
@@ -160,7 +189,11 @@ pub async fn open_core(
 /// # Errors
 /// When they cannot be used.
 pub async fn open_blobs(settings: &Settings) -> Result<Blobs> {
-    Ok(Blobs::open(&settings.data.join("blobs").to_string_lossy()).await?)
+    let folder = settings.data.join("blobs");
+    Ok(match &settings.bucket {
+        Some(bucket) => Blobs::open_bucket(bucket.clone(), &folder).await?,
+        None => Blobs::open(&folder.to_string_lossy()).await?,
+    })
 }
 
 /// The folder of the search caches.

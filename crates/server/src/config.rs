@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
+use store::blobs::{self, Access, Bucket, Patience};
+
+use crate::warm::Warm;
 use providers::Network;
 
 mod models;
@@ -40,7 +43,7 @@ impl fmt::Display for Origin {
 
 /// A setting: its name in the file, its variable, its default and what it means.
 pub struct Setting {
-    /// Name in the file.
+    /// Name in the file: in its table `[server]`, or `table.name` in a table of its own.
     pub key: &'static str,
     /// Variable of the environment; with `_FILE` behind it, a file that holds the value.
     pub variable: &'static str,
@@ -74,6 +77,16 @@ settings! {
     BODY_BYTES_MAX = "body_bytes_max" "QUIPU_BODY_BYTES_MAX" None, false, "largest body of any other request, in bytes";
     BODY_STRETCH_SECONDS = "body_stretch_seconds" "QUIPU_BODY_STRETCH_SECONDS" None, false, "seconds within which each 32 KiB of a body must arrive";
     CALLS_PER_MINUTE = "calls_per_minute" "QUIPU_CALLS_PER_MINUTE" None, false, "calls a token may make in a minute; 0 for no bound";
+    NODE = "node" "QUIPU_NODE" Some("node"), false, "this server's name in logs and metrics, where several share a database; the machine's name and the port if empty";
+    WORKER = "worker" "QUIPU_WORKER" None, false, "`true` or `false`: whether this server reads, indexes and embeds what was added, and tidies up";
+    WARM_BASES = "warm_bases" "QUIPU_WARM_BASES" None, false, "bases to keep ready for searching: `all`, or ids and slugs with commas between; nothing for those that are asked for";
+    BLOBS_URL = "blobs.url" "QUIPU_BLOBS_URL" None, false, "`s3://bucket/prefix` for the documents' bytes, or nothing for a folder in the data folder";
+    BLOBS_ENDPOINT = "blobs.endpoint" "QUIPU_BLOBS_ENDPOINT" None, false, "the address of an S3-compatible store; nothing for Amazon's";
+    BLOBS_REGION = "blobs.region" "QUIPU_BLOBS_REGION" None, false, "the bucket's region";
+    BLOBS_PATH_STYLE = "blobs.path_style" "QUIPU_BLOBS_PATH_STYLE" None, false, "`true` or `false`: whether the bucket stands in the path of the address; `true` where `blobs.endpoint` is set";
+    BLOBS_ACCESS_KEY_ID = "blobs.access_key_id" "QUIPU_BLOBS_ACCESS_KEY_ID" None, true, "the access key; without one the machine's role is used";
+    BLOBS_SECRET_ACCESS_KEY = "blobs.secret_access_key" "QUIPU_BLOBS_SECRET_ACCESS_KEY" None, true, "the access key's secret half";
+    BLOBS_SESSION_TOKEN = "blobs.session_token" "QUIPU_BLOBS_SESSION_TOKEN" None, true, "the token that comes with a key for a while";
     FETCH_NETWORKS = "fetch_networks" "QUIPU_FETCH_NETWORKS" None, false, "addresses that sources may pull from although they are not public, such as `10.1.0.0/16`, with commas between";
     FETCH_PORTS = "fetch_ports" "QUIPU_FETCH_PORTS" None, false, "ports that sources may pull from, with commas between";
     MODEL = "model" "QUIPU_MODEL" None, false, "the embedding model: `local`, `none`, `endpoint`, or the NAME of a table `[models.NAME]`; followed when it changes";
@@ -86,6 +99,17 @@ settings! {
     EMBEDDING_LANGUAGES = "embedding_languages" "QUIPU_EMBEDDING_LANGUAGES" None, false, "languages the model was trained on, as codes such as `en`, with commas between; nothing for any";
     LOG_LEVEL = "log_level" "QUIPU_LOG_LEVEL" None, false, "`error`, `warn`, `info`, `debug`, or a filter such as `info,store=debug`";
     LOG_FORMAT = "log_format" "QUIPU_LOG_FORMAT" None, false, "`text` or `json`";
+}
+
+/// What other programs call a variable, which is heeded if ours is not set.
+fn known_elsewhere(variable: &str) -> &'static [&'static str] {
+    match variable {
+        "QUIPU_BLOBS_REGION" => &["AWS_REGION", "AWS_DEFAULT_REGION"],
+        "QUIPU_BLOBS_ACCESS_KEY_ID" => &["AWS_ACCESS_KEY_ID"],
+        "QUIPU_BLOBS_SECRET_ACCESS_KEY" => &["AWS_SECRET_ACCESS_KEY"],
+        "QUIPU_BLOBS_SESSION_TOKEN" => &["AWS_SESSION_TOKEN"],
+        _ => &[],
+    }
 }
 
 /// A value as it was found.
@@ -120,6 +144,14 @@ pub struct Settings {
     pub body_stretch_within: Duration,
     /// Calls a token may make in a minute.
     pub calls_per_minute: Option<NonZeroU32>,
+    /// This server's name in logs and metrics.
+    pub node: String,
+    /// Whether this server does the work in the queue.
+    pub worker: bool,
+    /// Which bases' search caches are kept ready.
+    pub warm_bases: Warm,
+    /// The bucket for the documents' bytes; none for a folder in the data folder.
+    pub bucket: Option<Bucket>,
     /// Addresses that may be pulled from although they are not public.
     pub fetch_networks: Vec<Network>,
     /// Ports that may be pulled from.
@@ -293,13 +325,9 @@ fn read_file(path: &Path, must_exist: bool) -> Result<Option<toml::Table>, Confi
     Ok(Some(table))
 }
 
-/// The table `[server]`. The client's tables live in the same file.
+/// The values of settings in the file, by their keys.
 fn own_table(path: &Path, table: &toml::Table) -> Result<toml::Table, ConfigError> {
-    let own = table
-        .get("server")
-        .and_then(toml::Value::as_table)
-        .cloned()
-        .unwrap_or_default();
+    let own = flat(table);
     for key in own.keys() {
         if !SETTINGS.iter().any(|setting| setting.key == key) {
             let distance = |setting: &&Setting| strsim::damerau_levenshtein(setting.key, key);
@@ -317,6 +345,29 @@ fn own_table(path: &Path, table: &toml::Table) -> Result<toml::Table, ConfigErro
     Ok(own)
 }
 
+/// The file's values by the keys of settings. Tables that no setting is in belong to others: the
+/// client's live in the same file.
+fn flat(table: &toml::Table) -> toml::Table {
+    let is_ours = |name: &str| {
+        let mut keys = SETTINGS.iter().map(|setting| setting.key);
+        keys.any(|key| key.split_once('.').is_some_and(|(table, _)| table == name))
+    };
+    let mut own = toml::Table::new();
+    for (name, value) in table {
+        let prefix = match name.as_str() {
+            "server" => String::new(),
+            name if is_ours(name) => format!("{name}."),
+            _ => continue,
+        };
+        if let toml::Value::Table(values) = value {
+            for (key, value) in values {
+                own.insert(format!("{prefix}{key}"), value.clone());
+            }
+        }
+    }
+    own
+}
+
 /// The value of a setting: flag, variable, variable's file, settings file.
 fn find(
     sources: &Sources<'_>,
@@ -332,11 +383,15 @@ fn find(
             origin: Origin::Flag(flag),
         }));
     }
-    if let Some(text) = (sources.environment)(setting.variable).filter(|text| !text.is_empty()) {
-        return Ok(Some(Found {
+    let from_environment = |variable: &'static str| {
+        let text = (sources.environment)(variable).filter(|text| !text.is_empty());
+        text.map(|text| Found {
             text,
-            origin: Origin::Environment(setting.variable),
-        }));
+            origin: Origin::Environment(variable),
+        })
+    };
+    if let Some(found) = from_environment(setting.variable) {
+        return Ok(Some(found));
     }
     if let Some(path) = (sources.environment)(&format!("{}_FILE", setting.variable)) {
         let path = PathBuf::from(path);
@@ -350,7 +405,9 @@ fn find(
         }));
     }
     let value = file.and_then(|(path, table)| Some((path, table.get(setting.key)?)));
-    Ok(value.map(|(path, value)| Found {
+    let elsewhere = known_elsewhere(setting.variable);
+    let other = elsewhere.iter().find_map(|name| from_environment(name));
+    let in_file = value.map(|(path, value)| Found {
         text: match value {
             toml::Value::String(text) => text.clone(),
             toml::Value::Array(list) => {
@@ -362,7 +419,8 @@ fn find(
             other => other.to_string(),
         },
         origin: Origin::File(path.to_owned()),
-    }))
+    });
+    Ok(in_file.or(other))
 }
 
 struct Values {
@@ -441,6 +499,12 @@ impl Values {
             }
             None => format!("sqlite:{}", data.join("quipu.sqlite").display()),
         };
+        let worker = self.truth(WORKER)?.unwrap_or(true);
+        if !worker && database.starts_with("sqlite:") {
+            return Err(ConfigError::Contradiction(format!(
+                "`{WORKER}` is false, but no other server has this SQLite database to do the work: set `{DATABASE}` to a PostgreSQL, or leave `{WORKER}` out"
+            )));
+        }
         let public_url = match self.text(PUBLIC_URL) {
             Some(url) => checked_url(url, &self.found[PUBLIC_URL].origin)?,
             None if listen.ip().is_loopback() => format!("http://{listen}"),
@@ -477,6 +541,13 @@ impl Values {
             calls_per_minute: self
                 .parsed::<u32>(CALLS_PER_MINUTE, "a whole number")?
                 .and_then(NonZeroU32::new),
+            node: match self.text(NODE) {
+                Some(name) => name.trim().to_owned(),
+                None => format!("{}:{}", machine_name(), listen.port()),
+            },
+            worker,
+            warm_bases: Warm::of(&self.list(WARM_BASES)),
+            bucket: self.bucket()?,
             fetch_networks: self
                 .parsed_list(FETCH_NETWORKS, "networks such as `10.1.0.0/16, fd00::/8`")?
                 .unwrap_or_default(),
@@ -508,6 +579,69 @@ impl Values {
         Some(described.named(ENDPOINT, &|_| None))
     }
 
+    fn truth(&self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+        self.parsed(key, "`true` or `false`")
+    }
+
+    /// The bucket that the table `[blobs]` names.
+    fn bucket(&self) -> Result<Option<Bucket>, ConfigError> {
+        let Some(url) = self.text(BLOBS_URL) else {
+            if let Some(endpoint) = self.text(BLOBS_ENDPOINT) {
+                return Err(ConfigError::Contradiction(format!(
+                    "`{BLOBS_ENDPOINT}` is {endpoint}, but no bucket is named: say which, with `{BLOBS_URL} = \"s3://bucket\"`"
+                )));
+            }
+            return Ok(None);
+        };
+        let wrong = |key: &'static str, right, shown: &str| ConfigError::Wrong {
+            key,
+            origin: self.found[key].origin.clone(),
+            right,
+            shown: shown.to_owned(),
+        };
+        let right = "`s3://bucket` or `s3://bucket/prefix`, or nothing for a folder";
+        let shown = masked_url(url);
+        let (name, prefix) = blobs::split_url(url).map_err(|_| wrong(BLOBS_URL, right, &shown))?;
+        let endpoint = match self.text(BLOBS_ENDPOINT) {
+            Some(address) if is_address(address) => Some(address.trim_end_matches('/').to_owned()),
+            Some(other) => {
+                let right = "an address such as `https://s3.example.org`";
+                return Err(wrong(BLOBS_ENDPOINT, right, &masked_url(other)));
+            }
+            None => None,
+        };
+        let access = match (
+            self.text(BLOBS_ACCESS_KEY_ID),
+            self.text(BLOBS_SECRET_ACCESS_KEY),
+        ) {
+            (Some(id), Some(secret)) => Some(Access {
+                id: id.to_owned(),
+                secret: secret.into(),
+                session: self.text(BLOBS_SESSION_TOKEN).map(Into::into),
+            }),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(ConfigError::Contradiction(format!(
+                    "`{BLOBS_ACCESS_KEY_ID}` is set without `{BLOBS_SECRET_ACCESS_KEY}`, its other half"
+                )));
+            }
+            (None, Some(_)) => {
+                return Err(ConfigError::Contradiction(format!(
+                    "`{BLOBS_SECRET_ACCESS_KEY}` is set without `{BLOBS_ACCESS_KEY_ID}`, its other half"
+                )));
+            }
+        };
+        Ok(Some(Bucket {
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+            path_style: self.truth(BLOBS_PATH_STYLE)?.unwrap_or(endpoint.is_some()),
+            region: self.text(BLOBS_REGION).map(str::to_owned),
+            endpoint,
+            access,
+            patience: Patience::default(),
+        }))
+    }
+
     fn log_json(&self) -> Result<bool, ConfigError> {
         match self.text(LOG_FORMAT) {
             None | Some("text") => Ok(false),
@@ -522,6 +656,7 @@ impl Values {
     }
 
     fn show(&self, settings: &Settings) -> Vec<Shown> {
+        let bucket = settings.bucket.as_ref();
         let value_of = |key: &str| match key {
             DATA => settings.data.display().to_string(),
             LISTEN => settings.listen.to_string(),
@@ -540,6 +675,22 @@ impl Values {
                 .calls_per_minute
                 .map_or(0, NonZeroU32::get)
                 .to_string(),
+            NODE => settings.node.clone(),
+            WORKER => settings.worker.to_string(),
+            WARM_BASES => settings.warm_bases.to_string(),
+            BLOBS_URL => self.text(BLOBS_URL).unwrap_or_default().to_owned(),
+            BLOBS_ENDPOINT => bucket
+                .and_then(|bucket| bucket.endpoint.clone())
+                .unwrap_or_default(),
+            BLOBS_REGION => bucket
+                .and_then(|bucket| bucket.region.clone())
+                .unwrap_or_default(),
+            BLOBS_PATH_STYLE => bucket
+                .map(|bucket| bucket.path_style.to_string())
+                .unwrap_or_default(),
+            BLOBS_ACCESS_KEY_ID | BLOBS_SECRET_ACCESS_KEY | BLOBS_SESSION_TOKEN => {
+                self.text(key).map(|_| "…".to_owned()).unwrap_or_default()
+            }
             FETCH_NETWORKS => self.list(FETCH_NETWORKS).join(","),
             FETCH_PORTS => {
                 let ports: Vec<String> = settings.fetch_ports.iter().map(u16::to_string).collect();
@@ -577,17 +728,32 @@ const DEFAULT_BODY_STRETCH: Duration = Duration::from_secs(30);
 const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7341);
 
-fn checked_url(url: &str, origin: &Origin) -> Result<String, ConfigError> {
-    let url = url.trim_end_matches('/');
+/// The name that the machine goes by, `node` if it has none.
+fn machine_name() -> String {
+    let name = rustix::system::uname();
+    let name = name.nodename().to_string_lossy();
+    if name.is_empty() {
+        "node".to_owned()
+    } else {
+        name.into_owned()
+    }
+}
+
+/// Whether it is an address of the web, without a password or a question in it.
+fn is_address(url: &str) -> bool {
     let parsed: Option<http::Uri> = url.parse().ok();
-    let right = parsed.is_some_and(|uri| {
+    parsed.is_some_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
             && uri
                 .authority()
                 .is_some_and(|authority| !authority.as_str().contains('@'))
             && uri.query().is_none()
-    });
-    if right {
+    })
+}
+
+fn checked_url(url: &str, origin: &Origin) -> Result<String, ConfigError> {
+    let url = url.trim_end_matches('/');
+    if is_address(url) {
         return Ok(url.to_owned());
     }
     let right = "an address such as `https://quipu.example.org`";
@@ -694,6 +860,78 @@ mod tests {
                 .to_string()
                 .ends_with("`lisen`, which is no setting; did you mean `listen`?")
         );
+    }
+
+    #[test]
+    fn a_bucket_is_taken_from_its_own_table_and_its_keys_are_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().display().to_string();
+        std::fs::write(
+            folder.path().join(FILE_NAME),
+            "[blobs]\nurl = \"s3://papers/quipu\"\nendpoint = \"http://127.0.0.1:9000/\"\nregion = \"eu\"\n\n[client]\nx = 1\n",
+        )
+        .unwrap();
+        let keys = [
+            ("AWS_ACCESS_KEY_ID", "AKIAHUSH"),
+            ("AWS_SECRET_ACCESS_KEY", "hush hush"),
+            ("AWS_REGION", "us"),
+        ];
+
+        let settings = read(&[("data", &data)], &keys).unwrap();
+
+        let bucket = settings.bucket.as_ref().unwrap();
+        assert_eq!(
+            (bucket.name.as_str(), bucket.prefix.as_str()),
+            ("papers", "quipu")
+        );
+        assert_eq!(bucket.endpoint.as_deref(), Some("http://127.0.0.1:9000"));
+        assert_eq!(
+            (bucket.region.as_deref(), bucket.path_style),
+            (Some("eu"), true)
+        );
+        assert_eq!(bucket.access.as_ref().unwrap().id, "AKIAHUSH");
+        assert!(origin_of(&settings, "blobs.url").starts_with("file "));
+        assert_eq!(
+            origin_of(&settings, "blobs.secret_access_key"),
+            "environment AWS_SECRET_ACCESS_KEY"
+        );
+        let all = format!("{:?} {:?}", settings.shown(), settings.bucket);
+        assert!(
+            !all.contains("hush") && !format!("{:?}", settings.shown()).contains("AKIA"),
+            "{all}"
+        );
+    }
+
+    #[test]
+    fn a_bucket_that_is_half_named_is_refused_with_what_is_missing() {
+        let refused = |environment: &[(&str, &str)]| {
+            read(&[("data", "d")], environment)
+                .err()
+                .unwrap()
+                .to_string()
+        };
+
+        let no_secret = refused(&[
+            ("QUIPU_BLOBS_URL", "s3://papers"),
+            ("QUIPU_BLOBS_ACCESS_KEY_ID", "A"),
+        ]);
+        let no_bucket = refused(&[("QUIPU_BLOBS_ENDPOINT", "http://s3")]);
+        let other = refused(&[("QUIPU_BLOBS_URL", "gs://me:hush@papers")]);
+        let endpoint = refused(&[
+            ("QUIPU_BLOBS_URL", "s3://papers"),
+            ("QUIPU_BLOBS_ENDPOINT", "s3.example.org"),
+        ]);
+
+        assert!(
+            no_secret.contains("`blobs.secret_access_key`, its other half"),
+            "{no_secret}"
+        );
+        assert!(no_bucket.contains("no bucket is named"), "{no_bucket}");
+        assert!(
+            other.contains("must be `s3://bucket`") && !other.contains("hush"),
+            "{other}"
+        );
+        assert!(endpoint.contains("an address such as"), "{endpoint}");
     }
 
     #[test]

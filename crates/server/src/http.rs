@@ -93,5 +93,9 @@ async fn trace(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     if let Ok(value) = id.to_string().parse() {
         response.headers_mut().insert("x-request-id", value);
     }
+    // W3C Server Timing: until the head of the answer, in milliseconds.
+    if let Ok(value) = format!("app;dur={:.3}", seconds * 1000.0).parse() {
+        response.headers_mut().insert("server-timing", value);
+    }
     response
 }

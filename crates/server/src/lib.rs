@@ -12,6 +12,7 @@ pub mod openapi;
 mod parse;
 mod system;
 mod telemetry;
+pub mod warm;
 pub mod worker;
 
 pub use parse::read_documents;

@@ -328,7 +328,7 @@ impl Visit<'_> {
             }
             Err(error) => {
                 reply::log_fault(&error);
-                Ok(wire::mcp::tool_failure(&error.message, None))
+                Ok(wire::mcp::tool_refusal(&error))
             }
         }
     }

@@ -12,7 +12,11 @@ use kernel::job::describe;
 use knowledge::models::BaseReport;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer, format};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::Settings;
 use crate::system::share;
@@ -55,21 +59,61 @@ pub fn start_log(settings: &Settings) -> Result<(), String> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false);
+    // Alone on its machine a server needs no name.
+    let node = (!settings.embedded()).then(|| settings.node.clone());
     let started = if settings.log_json {
-        log.json().flatten_event(true).try_init()
+        let lines = format().json().flatten_event(true).with_target(false);
+        log.json().event_format(Named { node, lines }).try_init()
     } else {
+        let lines = format().compact().with_target(false);
         log.with_ansi(std::io::stderr().is_terminal())
-            .compact()
+            .event_format(Named { node, lines })
             .try_init()
     };
     started.map_err(|error| error.to_string())
+}
+
+/// Lines of the log that begin with the name of the server, where it has one.
+struct Named<Lines> {
+    node: Option<String>,
+    lines: Lines,
+}
+
+impl<S, N, Lines> FormatEvent<S, N> for Named<Lines>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+    Lines: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        cx: &FmtContext<'_, S, N>,
+        mut out: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let Some(node) = &self.node else {
+            return self.lines.format_event(cx, out, event);
+        };
+        let mut line = String::new();
+        let inner = Writer::new(&mut line);
+        self.lines.format_event(cx, inner, event)?;
+        out.write_str(&named(node, &line))
+    }
+}
+
+/// The line with the name in it: a first member of an object, a first word otherwise.
+fn named(node: &str, line: &str) -> String {
+    match line.strip_prefix('{') {
+        Some(members) => format!("{{\"node\":{},{members}", serde_json::Value::from(node)),
+        None => format!("{node} {line}"),
+    }
 }
 
 /// Starts counting.
 ///
 /// # Errors
 /// If something else counts in this process already.
-pub fn start_metrics() -> Result<PrometheusHandle, String> {
+pub fn start_metrics(settings: &Settings) -> Result<PrometheusHandle, String> {
     let seconds = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
     ];
@@ -77,6 +121,7 @@ pub fn start_metrics() -> Result<PrometheusHandle, String> {
         .set_buckets(&seconds)
         .map_err(|error| error.to_string())?;
     builder
+        .add_global_label("node", &settings.node)
         .install_recorder()
         .map_err(|error| error.to_string())
 }
@@ -148,5 +193,21 @@ fn gauge(base: &BaseReport) {
         metrics::gauge!("quipu_vectors_share", &labels).set(share(*vectors, base.passages));
         let serves = base.serving.as_ref() == Some(model);
         metrics::gauge!("quipu_vectors_serving", &labels).set(f64::from(u8::from(serves)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn a_line_of_either_kind_begins_with_the_servers_name() {
+        assert_eq!(named("web1", "INFO done\n"), "web1 INFO done\n");
+        let json = named("we\"b", "{\"level\":\"INFO\"}\n");
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            (&read["node"], &read["level"]),
+            (&"we\"b".into(), &"INFO".into())
+        );
     }
 }

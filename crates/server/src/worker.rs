@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use kernel::{Core, JobEntry, job};
 use model::Error;
-use store::{bases, documents, holds, jobs, tenants, users};
+use store::{erasures, jobs, tenants, users};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::app::App;
 use crate::http::listen::ended;
 
 /// Jobs done at the same time: one per core of a small machine.
@@ -29,20 +30,24 @@ const JOBS_KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// How long a file that nothing refers to is kept, in seconds.
 const BLOBS_KEPT_SECONDS: i64 = 24 * 60 * 60;
 
-/// Starts all of it; it stops by itself at the end.
+/// Starts all of it; it stops by itself at the end. A server that is no worker only writes its
+/// rows of the activity log.
 pub fn start(
-    core: &Arc<Core>,
+    app: &App,
     entries: &'static [&'static [JobEntry]],
     end: &watch::Receiver<bool>,
 ) -> JoinSet<()> {
+    let core = &app.core;
     let mut tasks = JoinSet::new();
-    for _ in 0..WORKERS {
-        tasks.spawn(work(Arc::clone(core), entries, end.clone()));
+    if app.settings.worker {
+        for _ in 0..WORKERS {
+            tasks.spawn(work(Arc::clone(core), entries, end.clone()));
+        }
+        tasks.spawn(embed_what_lacks(Arc::clone(core)));
+        tasks.spawn(tidy(Arc::clone(core), end.clone()));
     }
-    tasks.spawn(embed_what_lacks(Arc::clone(core)));
     tasks.spawn(flush(Arc::clone(core), end.clone()));
     tasks.spawn(seal(Arc::clone(core), end.clone()));
-    tasks.spawn(tidy(Arc::clone(core), end.clone()));
     tasks
 }
 
@@ -134,19 +139,10 @@ async fn forget(core: &Arc<Core>) -> model::Result<()> {
     for tenant in tenants {
         let mut tx = core.db.write(tenant.id).await?;
         jobs::prune(&mut tx, now.plus_seconds(-JOBS_KEPT_SECONDS)).await?;
+        erasures::prune(&mut tx, now.plus_seconds(-BLOBS_KEPT_SECONDS)).await?;
         tx.commit().await?;
     }
-    let swept = core
-        .blobs
-        .sweep(now.plus_seconds(-BLOBS_KEPT_SECONDS), async |key| {
-            let mut tx = core.db.write(key.tenant).await?;
-            if bases::find(&mut tx, key.kb).await?.is_some() {
-                bases::advance_clock(&mut tx, key.kb, now).await?;
-            }
-            let stays = documents::refers_to_blob(&mut tx, key.kb, &key.hash).await?
-                || holds::is_held(&mut tx, now).await?;
-            Ok((!stays).then_some(tx))
-        });
-    swept.await?;
+    let cutoff = now.plus_seconds(-BLOBS_KEPT_SECONDS);
+    knowledge::documents::files(core).sweep(cutoff).await?;
     Ok(())
 }

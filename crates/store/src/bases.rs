@@ -64,6 +64,8 @@ statements! {
     directory {
         TENANT_OF: "SELECT tenant_id FROM base_directory WHERE id = $1"
             because "finds the tenant of a base named by a URL",
+        HEADS: "SELECT tenant_id, id, slug, clock FROM base ORDER BY tenant_id, id"
+            because "a node follows the bases of all tenants",
     }
 }
 
@@ -196,6 +198,30 @@ pub async fn head(tx: &mut Tx, kb: KbId) -> Result<Option<RecordTime>, StoreErro
         .await?
         .map(|mut row| row.take())
         .transpose()
+}
+
+/// A base's name and the record time of its last write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub slug: String,
+    pub clock: RecordTime,
+}
+
+/// Every base of every tenant. In the directory.
+pub async fn heads(tx: &mut Tx) -> Result<Vec<Head>, StoreError> {
+    let rows = tx.rows(&HEADS, &[]).await?;
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Head {
+                tenant: row.take()?,
+                kb: row.take()?,
+                slug: row.take()?,
+                clock: row.take()?,
+            })
+        })
+        .collect()
 }
 
 /// Takes `count` ordinals for new chunks; the first of them.

@@ -1,13 +1,18 @@
-//! The bytes of documents, by the SHA-256 of their content, apart for each base.
+//! The bytes of documents, by the SHA-256 of their content, apart for each base: in a folder, or
+//! in a bucket that several nodes share.
 //!
 //! Bytes are staged first: written to a file of their own while they are counted and hashed. Kept
-//! bytes are on disk before `keep` returns, so a transaction that refers to them may commit. One
-//! that never does leaves a blob that nothing refers to; the sweep takes it after a day.
+//! bytes are on disk, or with the store, before `keep` returns, so a transaction that refers to
+//! them may commit. One that never does leaves a blob that nothing refers to; the sweep takes it
+//! after a day.
 
-use std::collections::HashSet;
+mod bucket;
+
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -23,6 +28,8 @@ use tokio::io::AsyncWriteExt;
 use crate::StoreError;
 use crate::value::hex;
 
+pub use bucket::{Access, Bucket, NotABucket, Patience, split_url};
+
 /// Where the bytes of documents are. Clones share it.
 #[derive(Clone)]
 pub struct Blobs {
@@ -31,13 +38,31 @@ pub struct Blobs {
 
 struct Inner {
     store: Box<dyn ObjectStore>,
-    /// Kept bytes, where they are files.
-    kept: PathBuf,
+    /// Where kept bytes are.
+    kept: Kept,
     staging: PathBuf,
-    /// Folders known to be on disk.
-    folders: Mutex<HashSet<PathBuf>>,
+    /// Folders that blobs were put into.
+    folders: Mutex<HashMap<PathBuf, Arc<Folder>>>,
     /// Held while a blob is put in place or swept, so that no fresh one is taken for an old one.
     place: tokio::sync::Mutex<()>,
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a store of blobs is made once in a process"
+)]
+enum Kept {
+    Folder(PathBuf),
+    Bucket(Bucket),
+}
+
+/// A folder whose entries are to be on disk. One flush serves all that wait for it.
+#[derive(Default)]
+struct Folder {
+    /// Files put into it so far.
+    placed: AtomicU64,
+    /// How many of them are on disk. Held by the one that flushes.
+    flushed: tokio::sync::Mutex<u64>,
 }
 
 /// Which blob: its base and the SHA-256 of its content.
@@ -162,8 +187,7 @@ impl Blobs {
     /// in staging is deleted.
     ///
     /// # Errors
-    /// If the folder cannot be made or read, or `place` is a URL: other stores than a folder are
-    /// not built in.
+    /// If the folder cannot be made or read, or `place` is a URL; see [`Blobs::open_bucket`].
     pub async fn open(place: &str) -> Result<Self, StoreError> {
         if place.contains("://") {
             let why = format!("it must be a folder, not `{}`", scheme(place));
@@ -171,28 +195,83 @@ impl Blobs {
         }
         let folder = PathBuf::from(place);
         let opened = blocking("open the blobs", move || {
-            let (kept, staging) = (folder.join("kept"), folder.join("staging"));
-            match std::fs::remove_dir_all(&staging) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            let (kept, staging) = (folder.join("kept"), fresh_staging(&folder)?);
             std::fs::create_dir_all(&kept)?;
-            std::fs::create_dir_all(&staging)?;
             sync_folder(&folder)?;
             Ok((kept, staging))
         });
         let (kept, staging) = opened.await?;
         let store = LocalFileSystem::new_with_prefix(&kept)
             .map_err(|source| StoreError::failed("open the blobs", source))?;
-        Ok(Self {
+        let store = Box::new(store.with_fsync(true));
+        Ok(Self::around(store, Kept::Folder(kept), staging))
+    }
+
+    /// Opens the blobs in a bucket that others may use as well. The folder is this process's own:
+    /// uploads wait in it for their end; what an earlier process left there is deleted.
+    ///
+    /// Nothing is asked of the bucket yet; see [`Blobs::probe`].
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or the settings contradict one another.
+    pub async fn open_bucket(bucket: Bucket, folder: &Path) -> Result<Self, StoreError> {
+        let folder = folder.to_owned();
+        let staging = blocking("open the blobs", move || fresh_staging(&folder)).await?;
+        let store = Box::new(bucket.open()?);
+        Ok(Self::around(store, Kept::Bucket(bucket), staging))
+    }
+
+    fn around(store: Box<dyn ObjectStore>, kept: Kept, staging: PathBuf) -> Self {
+        Self {
             inner: Arc::new(Inner {
-                store: Box::new(store.with_fsync(true)),
+                store,
                 kept,
                 staging,
                 folders: Mutex::default(),
                 place: tokio::sync::Mutex::new(()),
             }),
-        })
+        }
+    }
+
+    /// Where kept blobs are, for people; without a secret in it.
+    pub fn place(&self) -> String {
+        match &self.inner.kept {
+            Kept::Folder(_) => "the data folder".to_owned(),
+            Kept::Bucket(bucket) => bucket.to_string(),
+        }
+    }
+
+    /// Writes, reads, lists and deletes an object of this name, to see whether all that works.
+    ///
+    /// # Errors
+    /// What does not, in a sentence.
+    pub async fn probe(&self, name: &str) -> Result<(), String> {
+        let (store, place) = (&self.inner.store, object_store::path::Path::from(PROBES));
+        let path = place.clone().join(name);
+        let wrong = |what: &str| {
+            let what = what.to_owned();
+            let place = self.place();
+            move |error: object_store::Error| {
+                format!("cannot {what} {place}: {}", bucket::explain(&error))
+            }
+        };
+        let content = Bytes::from_static(b"Quipu looks whether it can write here.");
+        let put = store.put(&path, content.clone().into()).await;
+        put.map_err(wrong("write to"))?;
+        let read = async { store.get(&path).await?.bytes().await };
+        let read = read.await.map_err(wrong("read from"))?;
+        let mut listed = store.list(Some(&place));
+        let mut is_listed = false;
+        while let Some(found) = listed.next().await {
+            is_listed |= found.map_err(wrong("list what is in"))?.location == path;
+        }
+        store.delete(&path).await.map_err(wrong("delete from"))?;
+        let place = self.place();
+        match (read == content, is_listed) {
+            (true, true) => Ok(()),
+            (false, _) => Err(format!("{place} gives back other bytes than were written")),
+            (true, false) => Err(format!("{place} does not list what was just written")),
+        }
     }
 
     /// Begins to take bytes, `size_max` at most.
@@ -242,16 +321,28 @@ impl Blobs {
             hash: staged.hash,
         };
         let inner = self.inner.clone();
-        let _place = self.inner.place.lock().await;
+        let kept = match &inner.kept {
+            Kept::Folder(folder) => folder.clone(),
+            // Without the lock: an upload may take minutes. Other nodes do not hold it anyway;
+            // whoever refers to the blob looks whether it may be gone, see `erasures`.
+            Kept::Bucket(_) => {
+                let file = (staged.path(), staged.size);
+                bucket::upload(inner.store.as_ref(), &key.path(), file).await?;
+                return Ok(key);
+            }
+        };
+        let target = kept.join(key.path());
+        let folder = target.parent().expect("a key has folders").to_owned();
+        let within = folder.clone();
+        let place = inner.place.lock().await;
         blocking("keep an upload", move || {
-            let target = inner.kept.join(key.path());
-            let folder = target.parent().expect("a key has folders");
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(within)?;
             staged.path.persist(&target).map_err(|error| error.error)?;
-            sync_folder(folder)?;
-            inner.sync_folders_above(folder)
+            Ok(())
         })
         .await?;
+        drop(place);
+        self.inner.flush(folder).await?;
         Ok(key)
     }
 
@@ -315,67 +406,79 @@ impl Blobs {
         found(self.inner.store.delete(&key.path().into()).await).map(drop)
     }
 
-    /// Deletes blobs last kept before `cutoff` that nothing refers to; how many.
-    ///
-    /// For each, `unreferenced` answers what to hold while it is deleted, such as a transaction
-    /// that has the base's one place for a writer; none if something refers to it.
-    pub async fn sweep<Hold, Answer>(
+    /// The blobs last kept before `cutoff`, in no order.
+    pub fn kept_before(
         &self,
         cutoff: RecordTime,
-        mut unreferenced: impl FnMut(BlobKey) -> Answer,
-    ) -> Result<u64, StoreError>
-    where
-        Answer: Future<Output = Result<Option<Hold>, StoreError>>,
-    {
-        let mut swept = 0;
-        let mut listed = self.inner.store.list(None);
-        while let Some(meta) = listed.next().await {
-            let meta = meta.map_err(|error| object_failure("list the blobs", error))?;
-            let young = |meta: &object_store::ObjectMeta| {
-                meta.last_modified.timestamp_micros() >= cutoff.micros()
-            };
-            let Some(key) = BlobKey::parse(meta.location.as_ref()) else {
-                continue;
-            };
-            if young(&meta) {
-                continue;
-            }
-            let Some(_hold) = unreferenced(key).await? else {
-                continue;
-            };
-            let _place = self.inner.place.lock().await;
-            // It may have been kept again since it was listed.
-            match found(self.inner.store.head(&meta.location).await)? {
-                Some(meta) if !young(&meta) => {
-                    self.delete(&key).await?;
-                    swept += 1;
+    ) -> BoxStream<'static, Result<BlobKey, StoreError>> {
+        let old = move |meta: object_store::Result<object_store::ObjectMeta>| async move {
+            match meta {
+                Ok(meta) if is_before(&meta, cutoff) => {
+                    BlobKey::parse(meta.location.as_ref()).map(Ok)
                 }
-                _ => {}
+                Ok(_) => None,
+                Err(error) => Some(Err(object_failure("list the blobs", error))),
             }
+        };
+        self.inner.store.list(None).filter_map(old).boxed()
+    }
+
+    /// Deletes the blob if it is there and was not kept again since `cutoff`; whether it did.
+    pub async fn delete_kept_before(
+        &self,
+        key: &BlobKey,
+        cutoff: RecordTime,
+    ) -> Result<bool, StoreError> {
+        let _place = self.inner.place.lock().await;
+        let head = found(self.inner.store.head(&key.path().into()).await)?;
+        let is_old = head.is_some_and(|meta| is_before(&meta, cutoff));
+        if is_old {
+            self.delete(key).await?;
         }
-        Ok(swept)
+        Ok(is_old)
     }
 }
 
+fn is_before(meta: &object_store::ObjectMeta, cutoff: RecordTime) -> bool {
+    meta.last_modified.timestamp_micros() < cutoff.micros()
+}
+
 impl Inner {
-    /// The folders above a base's are on disk, as far as this process has not seen to it before.
-    fn sync_folders_above(&self, folder: &Path) -> std::io::Result<()> {
-        let known = |folders: &Mutex<HashSet<PathBuf>>| {
-            folders
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains(folder)
+    /// Brings what was put into a base's folder before this call to disk.
+    async fn flush(&self, path: PathBuf) -> Result<(), StoreError> {
+        let folder = {
+            let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.entry(path.clone()).or_default().clone()
         };
-        if known(&self.folders) {
+        let ours = folder.placed.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut flushed = folder.flushed.lock().await;
+        if ours <= *flushed {
             return Ok(());
         }
-        for above in folder.ancestors().skip(1).take(2) {
-            sync_folder(above)?;
-        }
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        folders.insert(folder.to_owned());
+        let placed = folder.placed.load(Ordering::SeqCst);
+        // The first time, the folders above it may be new as well.
+        let above = if *flushed == 0 { 2 } else { 0 };
+        blocking("keep an upload", move || {
+            path.ancestors().take(1 + above).try_for_each(sync_folder)
+        })
+        .await?;
+        *flushed = placed;
         Ok(())
     }
+}
+
+/// Where [`Blobs::probe`] writes; no blob's key begins like that.
+const PROBES: &str = "doctor";
+
+/// The folder for uploads on their way, emptied.
+fn fresh_staging(folder: &Path) -> std::io::Result<PathBuf> {
+    let staging = folder.join("staging");
+    match std::fs::remove_dir_all(&staging) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::create_dir_all(&staging)?;
+    Ok(staging)
 }
 
 fn scheme(url: &str) -> &str {
@@ -416,5 +519,12 @@ fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>, StoreError> {
 }
 
 fn object_failure(what: &str, error: object_store::Error) -> StoreError {
-    StoreError::failed(what, error)
+    match error {
+        // A folder's fault is told as it is.
+        object_store::Error::Generic {
+            store: "LocalFileSystem",
+            source,
+        } => StoreError::failed(what, source),
+        error => bucket::refusal(what, error),
+    }
 }

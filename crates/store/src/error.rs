@@ -14,6 +14,9 @@ pub enum StoreError {
     /// moment.
     #[error("the database is busy or out of reach: {0}")]
     Busy(String),
+    /// The store of blobs cannot be reached or is overcharged; the same may succeed in a moment.
+    #[error("the blob store is out of reach: {0}")]
+    Unreachable(String),
     /// The settings name a database that cannot be used; trying again is of no use. Holds no
     /// password.
     #[error("the database {place} cannot be used: {why}")]
@@ -52,6 +55,9 @@ impl StoreError {
 /// Seconds after which a full disk is worth another try.
 const FULL_RETRY: u32 = 30;
 
+/// Seconds after which a store of blobs that did not answer is worth another try.
+const UNREACHABLE_RETRY: u32 = 5;
+
 impl From<StoreError> for Error {
     fn from(failure: StoreError) -> Self {
         match failure {
@@ -66,6 +72,12 @@ impl From<StoreError> for Error {
                 "the database is busy or out of reach; try again in a moment",
             )
             .retry_after(1)
+            .caused_by(failure),
+            StoreError::Unreachable(_) => Error::new(
+                Code::Unavailable,
+                "the store of the documents' bytes is busy or out of reach; try again in a moment",
+            )
+            .retry_after(UNREACHABLE_RETRY)
             .caused_by(failure),
             StoreError::Misaddressed { .. } => {
                 Error::new(Code::InvalidArgument, failure.to_string())

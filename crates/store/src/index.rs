@@ -6,6 +6,7 @@
 //! and only rows that the asker saw held then are counted into its hits. Only a purge removes.
 
 mod base;
+mod blocks;
 mod class;
 mod collect;
 mod directory;
@@ -18,14 +19,35 @@ use std::sync::Arc;
 
 use model::rank::{Ranked, Weights};
 use model::{DocumentId, RecordTime, Role};
+use tokio::task::spawn_blocking;
 
 pub use class::{GRAM_WEIGHT, HEAD_WEIGHT, LENGTH_EASE, STEM_WEIGHT, WORD_WEIGHT, form};
 pub use follow::Indexes;
 pub use rows::{ChunkRow, ChunkSpan};
 
+use crate::StoreError;
 use base::Base;
 
 use crate::models::Serving;
+
+/// How a cache is kept. The default is for the product; tests have habits of their own.
+#[derive(Clone)]
+pub struct Habits {
+    /// Words of purged rows leave a segment of up to so many rows before anything is searched
+    /// again: some tenths of a second. Larger segments are merged beside the searches.
+    pub purged_at_once: u32,
+    /// Called while a merge goes on, on the thread that waits for it.
+    pub while_merging: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            purged_at_once: 20_000,
+            while_merging: Arc::new(|| {}),
+        }
+    }
+}
 
 /// The cache could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -51,10 +73,22 @@ pub struct Query<'a> {
     /// over where those are not at hand. Leave it out when the model does not know the question's
     /// language.
     pub vector: Option<&'a [f32]>,
+    /// The question without its names, if it has some.
+    pub nameless: Option<&'a Nameless>,
     /// Hits at most.
     pub limit: usize,
     /// How the lists are fused.
     pub weights: Weights,
+}
+
+/// A question without its names, as the model reads it: asked instead where the names are in so
+/// many passages that they tell none of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nameless {
+    /// Its vector.
+    pub vector: Vec<f32>,
+    /// The names, as written.
+    pub names: Vec<String>,
 }
 
 impl<'a> Query<'a> {
@@ -65,6 +99,7 @@ impl<'a> Query<'a> {
             role,
             as_of: None,
             vector: None,
+            nameless: None,
             limit,
             weights: Weights::default(),
         }
@@ -84,7 +119,7 @@ pub struct Hit {
     pub lexical: f32,
     /// Cosine to the question, if both have a vector.
     pub cosine: Option<f32>,
-    /// Passages of the same words that this one stands for.
+    /// Passages that say the same and that this one stands for.
     pub folded: u32,
 }
 
@@ -122,7 +157,7 @@ pub struct BaseIndex {
 }
 
 impl BaseIndex {
-    /// The best hits, best first. Takes milliseconds of processor time.
+    /// The best hits, best first. Takes milliseconds of processor time: see [`BaseIndex::find`].
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, IndexError> {
         let model = self.model.as_deref();
         self.base.search(query, (self.head, model))
@@ -131,6 +166,48 @@ impl BaseIndex {
     /// Whether a query's vector is compared with those of the model that was asked for.
     pub fn has_vectors(&self) -> bool {
         self.model.is_some()
+    }
+
+    /// The best hits, best first, searched off the async threads.
+    ///
+    /// # Errors
+    /// If the cache's files cannot be read; the next search finds it made anew.
+    pub async fn find(&self, query: Query<'_>) -> Result<Vec<Hit>, StoreError> {
+        let (index, text) = (self.clone(), query.text.to_owned());
+        let vector = query.vector.map(<[f32]>::to_vec);
+        let nameless = query.nameless.cloned();
+        let Query {
+            role,
+            as_of,
+            limit,
+            weights,
+            ..
+        } = query;
+        let searched = spawn_blocking(move || {
+            let query = Query {
+                text: &text,
+                role,
+                as_of,
+                vector: vector.as_deref(),
+                nameless: nameless.as_ref(),
+                limit,
+                weights,
+            };
+            let found = index.search(&query);
+            if found.is_err() {
+                index.base.set_broken();
+            }
+            found
+        });
+        match searched.await {
+            Ok(found) => Ok(found?),
+            Err(stopped) => Err(StoreError::failed("search a base", stopped)),
+        }
+    }
+
+    /// The record time up to which it knows the base.
+    pub fn head(&self) -> RecordTime {
+        self.head
     }
 
     /// How large the cache is.
@@ -146,10 +223,11 @@ impl BaseIndex {
         rows: &[ChunkRow],
         vectors: &[(u32, Vec<i8>)],
     ) -> Result<Self, IndexError> {
-        let base = Base::open(folder, &[])?;
+        let base = Base::open(folder, &[], Habits::default())?;
         let head = RecordTime::from_micros(i64::MAX - 1);
         for batch in rows.chunks(2000) {
             base.feed(batch, head)?;
+            while base.merge_next()? {}
         }
         let serving = Serving {
             model: "measured".to_owned(),

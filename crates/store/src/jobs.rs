@@ -5,7 +5,7 @@ use std::str::FromStr;
 use model::{JobId, KbId, RecordTime, TenantId};
 
 use crate::statement::statements;
-use crate::value::{Row, params};
+use crate::value::{Param, Row, params};
 use crate::{StoreError, Tx};
 
 /// Work to be queued.
@@ -136,6 +136,11 @@ statements! {
                 AND (state = 'waiting' OR lease_until <= $2) ORDER BY run_at, id LIMIT 1 /* skip locked */) \
             RETURNING tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at"
             because "a worker serves all tenants",
+        CLAIM_ALIKE: "UPDATE job SET state = 'running', attempts = attempts + 1, lease_until = $3 WHERE (tenant_id, id) IN ( \
+                SELECT tenant_id, id FROM job WHERE queue = $1 AND state IN ('waiting', 'running') AND run_at <= $2 \
+                AND state = 'waiting' AND attempts = 0 AND tenant_id = $4 AND base_id = $5 AND kind = $6 ORDER BY run_at, id LIMIT $7 /* skip locked */) \
+            RETURNING tenant_id, id, base_id, queue, kind, key, payload, state, attempts, run_at, lease_until, progress, error, created_at, finished_at"
+            because "goes on in the transaction that claimed a job for a worker of all tenants",
         RELEASE_ALL: "UPDATE job SET state = 'waiting', lease_until = NULL WHERE state = 'running'"
             because "the one owner of a data folder starts anew for all tenants",
         HAND_BACK_ALL: "UPDATE job SET state = 'waiting', lease_until = NULL, attempts = attempts - 1 WHERE state = 'running'"
@@ -206,6 +211,30 @@ pub async fn claim(
         .transpose()
 }
 
+/// Begins further jobs of a claimed one's kind, base and queue that were never begun before, those
+/// due longest first. In the directory, in the transaction that claimed it.
+pub async fn claim_alike(
+    tx: &mut Tx,
+    claimed: &Job,
+    now: RecordTime,
+    lease_until: RecordTime,
+    limit: u32,
+) -> Result<Vec<Job>, StoreError> {
+    let row = params![
+        claimed.queue.as_str(),
+        now,
+        lease_until,
+        claimed.tenant,
+        claimed.base,
+        claimed.kind.as_str(),
+        limit,
+    ];
+    let rows = tx.rows(&CLAIM_ALIKE, row).await?;
+    let mut jobs = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    jobs.sort_unstable_by_key(|job| (job.run_at, job.id));
+    Ok(jobs)
+}
+
 /// When the queue's next waiting job is due. In the directory.
 pub async fn next_due(tx: &mut Tx, queue: &str) -> Result<Option<RecordTime>, StoreError> {
     tx.row(&NEXT, params![queue])
@@ -237,6 +266,15 @@ pub async fn finish(tx: &mut Tx, job: &Job, at: RecordTime) -> Result<bool, Stor
         .execute(&FINISH, params![job.id, job.attempts, at])
         .await?
         == 1)
+}
+
+/// These jobs are done, as far as they are still these attempts'.
+pub async fn finish_all(tx: &mut Tx, jobs: &[&Job], at: RecordTime) -> Result<(), StoreError> {
+    let rows: Vec<Vec<Param<'_>>> = jobs
+        .iter()
+        .map(|job| params![job.id, job.attempts, at].to_vec())
+        .collect();
+    tx.bulk(&FINISH, &rows).await.map(drop)
 }
 
 /// The attempt failed and another is to begin at `run_at`; false if the job is no longer this

@@ -12,6 +12,7 @@ pub mod credentials;
 pub mod documents;
 mod engine;
 pub mod entities;
+pub mod erasures;
 mod error;
 pub mod events;
 pub mod evidence;
@@ -50,6 +51,7 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         credentials::STATEMENTS,
         documents::STATEMENTS,
         entities::STATEMENTS,
+        erasures::STATEMENTS,
         events::STATEMENTS,
         evidence::STATEMENTS,
         facts::STATEMENTS,

@@ -40,11 +40,6 @@ pub(crate) const ALL: &[Migration] = &[
         text: include_str!("../migrations/0002_sources.sql"),
     },
     Migration {
-        number: 5,
-        name: "models",
-        text: include_str!("../migrations/0005_models.sql"),
-    },
-    Migration {
         number: 6,
         name: "claims_and_roles",
         text: include_str!("../migrations/0006_claims_and_roles.sql"),
@@ -53,6 +48,16 @@ pub(crate) const ALL: &[Migration] = &[
         number: 10,
         name: "ledger",
         text: include_str!("../migrations/0010_ledger.sql"),
+    },
+    Migration {
+        number: 11,
+        name: "erasures",
+        text: include_str!("../migrations/0011_erasures.sql"),
+    },
+    Migration {
+        number: 12,
+        name: "models",
+        text: include_str!("../migrations/0012_models.sql"),
     },
 ];
 

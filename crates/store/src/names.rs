@@ -26,8 +26,11 @@ statements! {
 /// The names of every base that was asked for.
 #[derive(Default)]
 pub struct Names {
-    bases: Mutex<HashMap<(TenantId, KbId), Arc<tokio::sync::Mutex<Table>>>>,
+    bases: Mutex<HashMap<(TenantId, KbId), Shared>>,
 }
+
+/// A base's names, followed by one asker at a time.
+type Shared = Arc<tokio::sync::Mutex<Table>>;
 
 /// A thing whose name was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

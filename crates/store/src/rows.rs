@@ -190,7 +190,7 @@ impl Schema {
             }
             ["ALTER", "TABLE", name, "DROP", "COLUMN", gone] => {
                 self.change(name, |columns| {
-                    columns.retain(|column| column.name != *gone)
+                    columns.retain(|column| column.name != *gone);
                 });
             }
             ["DROP", "TABLE", name] => self.tables.retain(|table| table.name != *name),

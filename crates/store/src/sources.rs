@@ -325,6 +325,16 @@ pub async fn missing_at(
     }
 }
 
+/// The source that a document is of.
+pub async fn of_document(
+    tx: &mut Tx,
+    kb: KbId,
+    document: DocumentId,
+) -> Result<Option<SourceId>, StoreError> {
+    let mut row = tx.row(&SOURCE_OF, params![kb, document]).await?;
+    row.as_mut().map(Row::take).transpose()
+}
+
 /// Forgets that a document came from a source, and the page it was.
 pub async fn forget_document(
     tx: &mut Tx,
@@ -332,10 +342,9 @@ pub async fn forget_document(
     document: DocumentId,
     url: &str,
 ) -> Result<(), StoreError> {
-    let Some(mut row) = tx.row(&SOURCE_OF, params![kb, document]).await? else {
+    let Some(source) = of_document(tx, kb, document).await? else {
         return Ok(());
     };
-    let source: SourceId = row.take()?;
     tx.execute(&FORGET_PAGE, params![kb, source, url]).await?;
     release_item(tx, kb, document).await
 }

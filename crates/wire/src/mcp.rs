@@ -13,7 +13,9 @@ pub use post::{
     Call, ClientInfo, Incoming, Kind, Message, PostHeaders, Request, header_text, is_json,
     read_post,
 };
-pub use reply::{Reply, TTL_MS, discover_result, initialize_result, tool_answer, tool_failure};
+pub use reply::{
+    Reply, TTL_MS, discover_result, initialize_result, tool_answer, tool_failure, tool_refusal,
+};
 pub use version::{Era, Version, negotiate, supported};
 
 /// Headers of a modern request do not say what its body says.

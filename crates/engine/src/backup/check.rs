@@ -64,7 +64,7 @@ pub fn check(source: impl Read, mut told: impl FnMut(Progress)) -> Result<Checke
             if keep {
                 kept.extend_from_slice(part);
             } else if path.starts_with(ROWS) {
-                progress.rows += part.iter().filter(|byte| **byte == b'\n').count() as u64;
+                progress.rows += memchr::memchr_iter(b'\n', part).count() as u64;
             } else if path.starts_with(BLOBS) {
                 progress.blob_bytes += part.len() as u64;
             }

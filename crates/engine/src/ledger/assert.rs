@@ -111,7 +111,7 @@ pub async fn assert(
 /// Details and quotes that the new claim does not bring itself are taken over.
 ///
 /// # Errors
-/// As [`assert`]; `conflict` if the former claim is held no more.
+/// As [`assert()`]; `conflict` if the former claim is held no more.
 pub async fn correct(
     tx: &mut Tx,
     decision: &Decision<'_>,
@@ -468,7 +468,7 @@ async fn equal(
     let known_as = people::canonicals(tx, kb, &objects, at).await?;
     let says = |object: &Object| match object {
         Object::Entity(id) => Object::Entity(known_as.get(id).copied().unwrap_or(*id)).key(),
-        value => value.key(),
+        Object::Value(value) => value.key(),
     };
     let wanted = says(&assertion.object);
     Ok(beside

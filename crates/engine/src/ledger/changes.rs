@@ -99,6 +99,11 @@ pub async fn changes(tx: &mut Tx, kb: KbId, window: &Window) -> Result<Vec<Chang
     Ok(changes)
 }
 
+/// Whether a claim is one that is looked for.
+type Concerns<'a> = &'a (dyn Fn(&Fact) -> bool + Sync);
+/// Whether an event of this kind is.
+type Wanted<'a> = &'a (dyn Fn(ChangeKind) -> bool + Sync);
+
 /// Claims read at a time while looking for those that are wanted.
 const BATCH: u32 = 400;
 
@@ -111,10 +116,7 @@ async fn recorded(
     tx: &mut Tx,
     kb: KbId,
     window: &Window,
-    (concerns, wanted): (
-        &(dyn Fn(&Fact) -> bool + Sync),
-        &(dyn Fn(ChangeKind) -> bool + Sync),
-    ),
+    (concerns, wanted): (Concerns<'_>, Wanted<'_>),
     changes: &mut Vec<Change>,
 ) -> Result<()> {
     let (mut before, mut found) = (end_of(window), 0);
@@ -140,7 +142,7 @@ async fn rejected(
     tx: &mut Tx,
     kb: KbId,
     window: &Window,
-    concerns: &(dyn Fn(&Fact) -> bool + Sync),
+    concerns: Concerns<'_>,
     changes: &mut Vec<Change>,
 ) -> Result<()> {
     let (mut before, mut found) = (end_of(window), 0);

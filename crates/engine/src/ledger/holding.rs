@@ -110,7 +110,7 @@ pub async fn recompute(
         intervals.insert(fact.id, reader.alone(fact));
     }
     for (groups, end) in [(&by_subject, End::Subject), (&by_object, End::Object)] {
-        for group in groups.iter() {
+        for group in groups {
             for (fact, read) in group.iter().zip(reader.together(group, end)) {
                 let Some(interval) = intervals.get_mut(&fact.id) else {
                     continue;

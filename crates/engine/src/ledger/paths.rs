@@ -1,5 +1,6 @@
 //! Chains of claims that join two things.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::time::Interval;
@@ -225,10 +226,9 @@ async fn best(
     }
     for (chain, _) in &kept {
         for middle in chain.iter().skip(1).map(|edge| edge.here) {
-            if !degrees.contains_key(&middle) {
+            if let Entry::Vacant(place) = degrees.entry(middle) {
                 let limit = DEGREE_MAX as u32 + 1;
-                let degree = edges(tx, kb, middle, view, limit).await?.len();
-                degrees.insert(middle, degree);
+                place.insert(edges(tx, kb, middle, view, limit).await?.len());
             }
         }
     }

@@ -189,7 +189,7 @@ pub async fn contradictions(
                 Object::Entity(id) => {
                     Object::Entity(known_as.get(id).copied().unwrap_or(*id)).key()
                 }
-                value => value.key(),
+                Object::Value(value) => value.key(),
             },
             validity: fact.validity,
             rank: fact.rank,

@@ -1,7 +1,8 @@
 //! Vectors for passages and questions.
 
-use model::{Code, DocumentId, Error, KbId, RecordTime, Result, TenantId};
+use model::{Code, DocumentId, Error, KbId, RecordTime, Result, TenantId, text};
 use providers::{EmbedError, Embedder, Embedders, quantise};
+use store::index::Nameless;
 use store::models::{self, Serving};
 use store::vectors::{self, MissingVector, Vector};
 use store::{Db, bases};
@@ -140,6 +141,8 @@ pub struct Meant {
     pub serving: Option<Serving>,
     /// The question's vector; none without a model, or where it does not know the language.
     pub vector: Option<Vec<f32>>,
+    /// The question without its names, if it has some and there is a vector.
+    pub nameless: Option<Nameless>,
     /// Why there is none although there should be.
     pub without: Option<Without>,
 }
@@ -177,20 +180,33 @@ pub async fn mean(embedders: &Embedders, serving: Option<Serving>, question: &st
     let Some(tag) = serving.as_ref().map(|serving| serving.model.as_str()) else {
         return Meant::default();
     };
-    let (vector, without) = match embedders.by_tag(tag) {
-        None => (None, Some(Without::NoModel)),
-        Some(embedder) if !embedder.reads(question) => (None, None),
-        Some(embedder) => match embedder.embed_query(question).await {
-            Ok(vector) => (Some(vector), None),
-            Err(error) => {
-                tracing::warn!(%error, model = tag, "the model gave no vector for a question");
-                (None, Some(Without::NoAnswer))
+    let mut meant = Meant::default();
+    match embedders.by_tag(tag) {
+        None => meant.without = Some(Without::NoModel),
+        Some(embedder) if !embedder.reads(question) => {}
+        Some(embedder) => {
+            let both = tokio::join!(
+                embedder.embed_query(question),
+                nameless(&embedder, question)
+            );
+            match both {
+                (Ok(vector), nameless) => {
+                    meant.vector = Some(vector);
+                    meant.nameless = nameless;
+                }
+                (Err(error), _) => {
+                    tracing::warn!(%error, model = tag, "the model gave no vector for a question");
+                    meant.without = Some(Without::NoAnswer);
+                }
             }
-        },
-    };
-    Meant {
-        serving,
-        vector,
-        without,
+        }
     }
+    Meant { serving, ..meant }
+}
+
+/// The question without its names, if it has some and the model reads what is left.
+async fn nameless(embedder: &Embedder, question: &str) -> Option<Nameless> {
+    let (left, names) = text::without_names(question)?;
+    let vector = embedder.embed_query(&left).await.ok()?;
+    Some(Nameless { vector, names })
 }

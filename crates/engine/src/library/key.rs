@@ -59,6 +59,16 @@ impl ExternalKey {
         }
     }
 
+    /// The stored key of a document when it comes to ask for `least_role`; what a source left
+    /// behind keeps its own.
+    pub(super) fn reclassed(stored: &str, least_role: Role) -> String {
+        let mark = stored.split_once(MARK).map(|(_, mark)| mark);
+        if mark.is_some_and(|mark| mark.parse::<Role>().is_err()) {
+            return stored.to_owned();
+        }
+        Self(Self::shown(stored).to_owned()).stored(least_role)
+    }
+
     /// The key as it is stored for a document of a source.
     pub(super) fn of_source(&self, source: SourceId) -> String {
         format!("{}{MARK}{source}", self.0)
@@ -78,6 +88,23 @@ mod tests {
             assert_eq!(ExternalKey::shown(&key.stored(role)), "notes/plan.md");
         }
         assert_ne!(key.stored(Role::Viewer), key.stored(Role::Admin));
+    }
+
+    #[test]
+    fn a_key_follows_its_documents_role_unless_it_was_a_sources() {
+        let key = ExternalKey::new("plan.md").unwrap();
+        for (before, after) in [
+            (Role::Viewer, Role::Admin),
+            (Role::Admin, Role::Editor),
+            (Role::Owner, Role::Viewer),
+        ] {
+            assert_eq!(
+                ExternalKey::reclassed(&key.stored(before), after),
+                key.stored(after)
+            );
+        }
+        let pushed = key.of_source(SourceId::new(Uuid::from_u128(1)));
+        assert_eq!(ExternalKey::reclassed(&pushed, Role::Admin), pushed);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use model::{Code, Error, KbId, RecordTime, Result, Role};
 use store::documents::{self, Document};
-use store::{Tx, bases, chunks};
+use store::{Tx, bases, chunks, sources};
 
 use super::ExternalKey;
 
@@ -10,7 +10,8 @@ use super::ExternalKey;
 /// today, also by a search for what was held before. False if it has that one already.
 ///
 /// # Errors
-/// `conflict` if another document for that role has its key.
+/// `conflict` if it is of a source, which says for all of its documents who sees them, or if
+/// another document for that role has its key.
 pub async fn set_least_role(
     tx: &mut Tx,
     kb: KbId,
@@ -22,11 +23,13 @@ pub async fn set_least_role(
         return Ok(false);
     }
     let at = bases::advance_clock(tx, kb, now).await?;
-    let key = ExternalKey::shown(&document.external_key);
-    let stored = ExternalKey::new(key)
-        .map_err(|_| Error::internal("a stored key is none"))?
-        .stored(least_role);
-    if documents::find_by_key(tx, kb, &stored).await?.is_some() {
+    if sources::of_document(tx, kb, document.id).await?.is_some() {
+        let sentence = "the document is of a source, and for those whom the source is for; delete the source and keep its documents, or send it without the source";
+        return Err(Error::new(Code::Conflict, sentence));
+    }
+    let stored = ExternalKey::reclassed(&document.external_key, least_role);
+    let taken = documents::find_by_key(tx, kb, &stored).await?;
+    if taken.is_some_and(|taken| taken.id != document.id) {
         let sentence = format!(
             "another document for `{least_role}` and above has the `external_id` of this one; purge that one first"
         );

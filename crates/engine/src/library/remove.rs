@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use model::{Code, DocumentId, Error, KbId, RecordTime, Result};
-use store::blobs::{BlobKey, Blobs};
+use model::{DocumentId, KbId, RecordTime, Result};
 use store::documents::Restored;
-use store::{Tx, bases, chunks, documents, holds, idempotency, jobs, sources, vectors};
+use store::{Tx, bases, chunks, documents, idempotency, jobs, sources, vectors};
 
 use super::ExternalKey;
 
@@ -131,41 +130,4 @@ pub async fn purge(
     }
     idempotency::erase(tx, kb, &id.to_string()).await?;
     Ok(Some(Purged { blobs }))
-}
-
-/// Erases files that nothing in the base refers to. Safe to call again.
-///
-/// The base's one place for a writer is taken meanwhile, so that no document with the same bytes
-/// is accepted between the look and the erasing.
-///
-/// # Errors
-/// `unavailable` while a backup reads files; they are erased after it.
-pub async fn erase_blobs(
-    tx: &mut Tx,
-    blobs: &Blobs,
-    kb: KbId,
-    hashes: &[[u8; 32]],
-    now: RecordTime,
-) -> Result<()> {
-    bases::advance_clock(tx, kb, now).await?;
-    let mut free = Vec::new();
-    for hash in hashes {
-        if !documents::refers_to_blob(tx, kb, hash).await? {
-            free.push(hash);
-        }
-    }
-    // After the look at what refers to them; see `store::holds`.
-    if !free.is_empty() && holds::is_held(tx, now).await? {
-        let sentence = "a backup is being made, and files are erased only after it";
-        return Err(Error::new(Code::Unavailable, sentence).retry_after(60));
-    }
-    for hash in free {
-        let key = BlobKey {
-            tenant: tx.tenant(),
-            kb,
-            hash: *hash,
-        };
-        blobs.delete(&key).await?;
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use providers::Embedders;
 use store::chunks::{self, Chunk};
 use store::documents::{self, Version};
 use store::index::{Hit, Indexes, Query};
-use store::{Db, StoreError, Tx, bases, models};
+use store::{Db, Tx, models};
 
 use super::embed::{self, Meant, Without};
 
@@ -45,6 +45,8 @@ pub struct Found {
     pub seq: u32,
     /// The score by which hits are ordered.
     pub score: f32,
+    /// Passages that say the same and are not among the hits.
+    pub folded: u32,
 }
 
 /// How long a search waits for the cache to know the base's last write.
@@ -68,17 +70,20 @@ pub async fn search(
     let serving = models::of_base(&mut db.read(tenant).await?, kb)
         .await?
         .serving;
-    // Before the transaction: the model takes a while.
-    let mut meant = embed::mean(embedders, serving, search.text).await;
-    let mut tx = db.read(tenant).await?;
-    let serving = models::of_base(&mut tx, kb).await?.serving;
-    if serving != meant.serving {
-        // The base was switched meanwhile, and the vectors of two models are never compared.
-        drop(tx);
-        meant = embed::mean(embedders, serving, search.text).await;
-        tx = db.read(tenant).await?;
+    let meant = embed::mean(embedders, serving, search.text).await;
+    let answer = hybrid(db, indexes, (tenant, kb), search, &meant).await?;
+    if answer.without != Some(Without::Reading) {
+        return Ok(answer);
     }
-    hybrid(&mut tx, indexes, kb, search, &meant).await
+    let serving = models::of_base(&mut db.read(tenant).await?, kb)
+        .await?
+        .serving;
+    if serving == meant.serving {
+        return Ok(answer);
+    }
+    // The base was switched meanwhile, and the vectors of two models are never compared.
+    let meant = embed::mean(embedders, serving, search.text).await;
+    hybrid(db, indexes, (tenant, kb), search, &meant).await
 }
 
 /// The best passages for a question that a model has read, best first.
@@ -86,35 +91,38 @@ pub async fn search(
 /// # Errors
 /// As [`search`].
 pub async fn hybrid(
-    tx: &mut Tx,
+    db: &Db,
     indexes: &Indexes,
-    kb: KbId,
+    (tenant, kb): (TenantId, KbId),
     search: &Search<'_>,
     meant: &Meant,
 ) -> Result<Answer> {
     let wanted = meant.serving.as_ref().filter(|_| meant.vector.is_some());
-    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tx, kb, wanted)).await;
-    let index = match synced {
-        Ok(index) => index?,
-        Err(_) => indexes.words_at_hand(tx, kb).await?.ok_or_else(behind)?,
+    let synced = tokio::time::timeout(PATIENCE, indexes.synced(tenant, kb, wanted)).await;
+    let index = if let Ok(index) = synced {
+        index?
+    } else {
+        let words = indexes.words_at_hand(tenant, kb).await?;
+        words.ok_or_else(behind)?
     };
     let is_reading = wanted.is_some() && !index.has_vectors();
     let query = Query {
         as_of: search.as_of,
         vector: meant.vector.as_deref(),
+        nameless: meant.nameless.as_ref(),
         ..Query::new(search.text, search.role, search.limit)
     };
-    let hits = index.search(&query).map_err(StoreError::from)?;
-    let head = bases::head(tx, kb).await?;
-    let head = head.ok_or_else(|| Error::internal("a base vanished while it was searched"))?;
+    let hits = index.find(query).await?;
+    // As the base stood when the search began, whatever was written since.
+    let head = index.head();
     let as_of = search.as_of.map_or(head, |as_of| as_of.min(head));
     Ok(Answer {
-        found: join(tx, kb, &hits, as_of).await?,
+        found: join(&mut db.read(tenant).await?, kb, &hits, as_of).await?,
         without: meant.without.or(is_reading.then_some(Without::Reading)),
     })
 }
 
-/// The hits with what is shown of them.
+/// The hits with what is shown of them; what was purged since is left out.
 async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<Vec<Found>> {
     let ordinals: Vec<i64> = hits.iter().map(|hit| hit.ordinal).collect();
     let rows = chunks::by_ordinals(tx, kb, &ordinals).await?;
@@ -127,7 +135,9 @@ async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<
         .map(|version| (version.document, version))
         .collect();
     let found = hits.iter().filter_map(|hit| {
-        let chunk = rows.remove(&hit.ordinal)?;
+        let chunk = rows
+            .remove(&hit.ordinal)
+            .filter(|chunk| chunk.purged_at.is_none())?;
         let version = versions.get(&hit.document)?;
         let order = version.chunk_order.as_deref().unwrap_or_default();
         let seq = order.iter().position(|&ordinal| ordinal == hit.ordinal)?;
@@ -136,6 +146,7 @@ async fn join(tx: &mut Tx, kb: KbId, hits: &[Hit], as_of: RecordTime) -> Result<
             filename: version.filename.clone(),
             seq: seq as u32,
             score: hit.score,
+            folded: hit.folded,
         })
     });
     Ok(found.collect())

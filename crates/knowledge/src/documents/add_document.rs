@@ -1,11 +1,10 @@
 use engine::library::{self, Accept, Action, ExternalKey};
-use kernel::{Base, Core, Cx, Method, Operation, Reply, Spec, Upload, job};
-use model::{Code, DocumentId, Error, Result, Role, WorldTime};
+use kernel::{Base, Cx, Method, Operation, Reply, Spec, Upload, job};
+use model::{DocumentId, Error, Result, Role, WorldTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::blobs::BlobKey;
 
-use super::{ParseDocument, State};
+use super::{ParseDocument, State, files};
 
 /// Add a document, or a version of one that is known.
 ///
@@ -104,8 +103,7 @@ impl Operation for AddDocument {
             )));
         }
         at_most(role, self.least_role)?;
-        let (blob_hash, size) = (staged.hash, staged.size);
-        let blob = cx.blobs.keep(staged, tenant, kb).await?;
+        let file = files(cx).keep(staged, (tenant, kb)).await?;
 
         let mut tx = cx.write().await?;
         let sent = Accept {
@@ -114,12 +112,12 @@ impl Operation for AddDocument {
             least_role: self.least_role,
             role,
             date: self.doc_time,
-            blob_hash,
-            size,
+            blob_hash: file.hash,
+            size: file.size,
             fresh_id: DocumentId::new(cx.ids.next()),
         };
         let accepted = library::accept(&mut tx, kb, &sent, cx.now()).await?;
-        still_kept(cx, &blob).await?;
+        library::still_kept(&mut tx, kb, &file).await?;
         let (document, version) = (accepted.document, accepted.version);
         if accepted.to_parse {
             job::enqueue(cx, &mut tx, Some(kb), &ParseDocument { document, version }).await?;
@@ -144,16 +142,6 @@ pub(crate) fn at_most(role: Role, least_role: Option<Role>) -> Result<()> {
             "`least_role` must be at most your own role `{role}`, not `{asked}`"
         ))),
     }
-}
-
-/// Refuses if a purge of another document with the same bytes erased them just before; called
-/// where the base's one place for a writer is taken.
-pub(crate) async fn still_kept(core: &Core, blob: &BlobKey) -> Result<()> {
-    if core.blobs.exists(blob).await? {
-        return Ok(());
-    }
-    let sentence = "the file was erased with another document while it came in; send it again";
-    Err(Error::new(Code::Unavailable, sentence).retry_after(1))
 }
 
 /// Longest name of a file, in characters.

@@ -94,10 +94,8 @@ impl EmbedBase {
     /// Switches the base if the model is the wanted one; whether there is nothing left to do.
     async fn switch(&self, cx: &JobCx, after: i64) -> Result<bool, JobError> {
         let (core, kb) = (&cx.core, self.kb);
-        let mut tx = core.db.read(cx.tenant).await?;
         // Before the switch, so that the first search after it need not wait for the reading.
-        core.indexes.warm(&mut tx, kb, &self.model).await?;
-        drop(tx);
+        core.indexes.warm(cx.tenant, kb, &self.model).await?;
         let mut tx = core.db.write(cx.tenant).await?;
         let (this, now) = ((self.model.as_str(), after), core.clock.now());
         let switched = models::switch(&mut tx, &core.embedders, kb, this, now).await?;

@@ -21,6 +21,9 @@ pub struct EmbedDocument {
     pub version: u32,
 }
 
+/// Batches after which other documents have their turn.
+const SHARE: u32 = 8;
+
 impl Job for EmbedDocument {
     const KIND: &'static str = "embed_document";
     const ATTEMPTS: u32 = 5;
@@ -56,8 +59,13 @@ impl EmbedDocument {
         let (core, kb) = (&cx.core, base(cx)?);
         let (place, document) = ((cx.tenant, kb), Some(self.document));
         let mut next = Some(0);
-        while let Some(after) = next {
-            cx.make_way(Self::QUEUE).await?;
+        for batch in 1.. {
+            let Some(after) = next else { break };
+            if batch % SHARE == 0 {
+                cx.take_turns(Self::QUEUE).await?;
+            } else {
+                cx.make_way(Self::QUEUE).await?;
+            }
             let (stores, now) = ((&core.db, &core.embedders), core.clock.now());
             let made = if embedder.rests() {
                 Err(Error::new(Code::Unavailable, "the model does not answer"))

@@ -1,10 +1,10 @@
 //! Erasing the files of a purged document, and its words from the search cache.
 
-use engine::library;
 use kernel::{Core, Job, JobCx, JobError};
 use model::{DocumentId, Error, KbId, Result, TenantId};
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use super::index_document::catch_up;
 
 /// Erases files that nothing refers to since a document was purged.
@@ -23,9 +23,7 @@ impl EraseBlobs {
     }
 
     pub(super) async fn erase(&self, core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
-        let mut tx = core.db.write(tenant).await?;
-        library::erase_blobs(&mut tx, &core.blobs, kb, &self.blobs, core.clock.now()).await?;
-        Ok(tx.commit().await?)
+        files(core).erase((tenant, kb), &self.blobs).await
     }
 }
 
@@ -45,6 +43,7 @@ impl Job for EraseBlobs {
             .ok_or_else(|| JobError::Fail(Error::internal("the job names no base")))?;
         self.erase(&cx.core, cx.tenant, kb).await?;
         catch_up(&cx.core, cx.tenant, kb).await?;
+        cx.core.indexes.settled(kb).await.map_err(Error::from)?;
         cx.core.db.empty_log().await.map_err(Error::from)?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use engine::library::{self, Page};
+use engine::library::{self, Page, PageSection};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
 use model::{DocumentId, Result};
 use schemars::JsonSchema;
@@ -63,6 +63,8 @@ pub struct DocumentText {
     pub next_offset: Option<u64>,
     /// The sections with text on this page, in order.
     pub sections: Vec<TextSection>,
+    /// Headings on this page that are not shown, because there are too many or too long ones.
+    pub headings_left_out: u32,
 }
 
 /// The part of a section that is on a page.
@@ -92,16 +94,12 @@ impl DocumentText {
             offset,
             next_offset: None,
             sections: Vec::new(),
+            headings_left_out: 0,
         }
     }
 
     fn new(document: Document, page: Page) -> Self {
-        let sections = page.sections.into_iter().map(|section| TextSection {
-            seq: section.seq,
-            heading_path: section.heading_path,
-            continued: section.continued,
-            text: section.text,
-        });
+        let (sections, headings_left_out) = bounded(page.sections);
         Self {
             document_id: document.id,
             filename: page.version.filename,
@@ -112,9 +110,43 @@ impl DocumentText {
             chars_total: page.chars_total,
             offset: page.offset,
             next_offset: page.next_offset,
-            sections: sections.collect(),
+            sections,
+            headings_left_out,
         }
     }
+}
+
+/// Characters of headings on a page, which its offsets do not count: as many as of text.
+const HEADING_CHARS_MAX: usize = 24_000;
+
+/// The sections, and how many of them lost their headings so that the page stays within bounds.
+fn bounded(sections: Vec<PageSection>) -> (Vec<TextSection>, u32) {
+    let (mut shown, mut left_out) = (Vec::new(), 0);
+    let mut room = HEADING_CHARS_MAX;
+    for section in sections {
+        let mut heading_path = section.heading_path;
+        let chars: usize = heading_path
+            .iter()
+            .map(|heading| heading.chars().count())
+            .sum();
+        match room.checked_sub(chars) {
+            Some(rest) => room = rest,
+            None => {
+                left_out += 1;
+                heading_path.clear();
+                if section.text.is_empty() {
+                    continue;
+                }
+            }
+        }
+        shown.push(TextSection {
+            seq: section.seq,
+            heading_path,
+            continued: section.continued,
+            text: section.text,
+        });
+    }
+    (shown, left_out)
 }
 
 /// A heading deeper than Markdown knows is written at its deepest.
@@ -162,6 +194,9 @@ impl Reply for DocumentText {
         }
         if total == 0 {
             text.push_str("\n\n(no text)");
+        }
+        if 0 < self.headings_left_out {
+            let _ = write!(text, "\n\n[{} heading(s) left out]", self.headings_left_out);
         }
         if let Some(next) = self.next_offset {
             let _ = write!(
@@ -215,6 +250,7 @@ mod tests {
             offset: 0,
             next_offset: None,
             sections,
+            headings_left_out: 0,
         }
     }
 

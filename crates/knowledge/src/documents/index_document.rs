@@ -22,34 +22,25 @@ pub struct IndexDocument {
 impl Job for IndexDocument {
     const KIND: &'static str = "index_document";
     const ATTEMPTS: u32 = 8;
+    const TOGETHER: u32 = 64;
 
     fn key(&self) -> String {
         version_key(self.document, self.version)
     }
 
     async fn run(&self, cx: &JobCx) -> Result<(), JobError> {
-        let (core, kb) = (&cx.core, base(cx)?);
-        catch_up(core, cx.tenant, kb).await?;
-        let this = (self.document, self.version);
-        let mut tx = core.db.write(cx.tenant).await?;
-        let standing = library::models::standing(&mut tx, kb, &core.embedders).await?;
-        let has_model = !standing.embedders(&core.embedders).is_empty();
-        let state = if has_model {
-            DocumentState::Embedding
-        } else {
-            DocumentState::Ready
+        Ok(make_searchable(cx, base(cx)?, std::slice::from_ref(self)).await?)
+    }
+
+    async fn run_together(cx: &JobCx, jobs: &[Self]) -> Vec<Result<(), JobError>> {
+        let done = match base(cx) {
+            Ok(kb) => make_searchable(cx, kb, jobs).await.map_err(JobError::from),
+            Err(error) => Err(error),
         };
-        documents::set_state(&mut tx, kb, this, state, None, core.clock.now()).await?;
-        if has_model {
-            let next = EmbedDocument {
-                document: self.document,
-                version: self.version,
-            };
-            job::enqueue(core, &mut tx, Some(kb), &next).await?;
+        match done {
+            Ok(()) => jobs.iter().map(|_| Ok(())).collect(),
+            Err(error) => error.of_all(jobs.len()),
         }
-        tx.commit().await?;
-        core.job_bell.notify_one();
-        Ok(())
     }
 
     async fn failed(&self, cx: &JobCx, error: &Error) -> Result<()> {
@@ -57,12 +48,38 @@ impl Job for IndexDocument {
     }
 }
 
+/// Brings the cache up to the base's head, which is after these versions were published.
+async fn make_searchable(cx: &JobCx, kb: KbId, versions: &[IndexDocument]) -> Result<()> {
+    let core = &cx.core;
+    catch_up(core, cx.tenant, kb).await?;
+    let mut tx = core.db.write(cx.tenant).await?;
+    let standing = library::models::standing(&mut tx, kb, &core.embedders).await?;
+    let has_model = !standing.embedders(&core.embedders).is_empty();
+    let state = if has_model {
+        DocumentState::Embedding
+    } else {
+        DocumentState::Ready
+    };
+    for &IndexDocument { document, version } in versions {
+        let now = core.clock.now();
+        documents::set_state(&mut tx, kb, (document, version), state, None, now).await?;
+        if has_model {
+            let next = EmbedDocument { document, version };
+            job::enqueue(core, &mut tx, Some(kb), &next).await?;
+        }
+    }
+    tx.commit().await?;
+    core.job_bell.notify_one();
+    Ok(())
+}
+
 /// Feeds the search cache until it knows the base's last write.
 pub(super) async fn catch_up(core: &Core, tenant: TenantId, kb: KbId) -> Result<()> {
-    let mut tx = core.db.read(tenant).await?;
-    let serving = models::of_base(&mut tx, kb).await?.serving;
+    let serving = models::of_base(&mut core.db.read(tenant).await?, kb)
+        .await?
+        .serving;
     // Vectors that no question can be compared with are not read.
     let serving = serving.filter(|serving| core.embedders.by_tag(&serving.model).is_some());
-    core.indexes.synced(&mut tx, kb, serving.as_ref()).await?;
+    core.indexes.synced(tenant, kb, serving.as_ref()).await?;
     Ok(())
 }

@@ -43,12 +43,10 @@ impl Job for ReadAgain {
         let Some(held) = held.filter(is_held) else {
             return Ok(());
         };
-        let filename = held.filename.clone();
-        let Some(parsed) = read_file(cx, kb, self.document, held.blob_hash, &filename).await?
-        else {
+        let Some(parsed) = read_file(core, (cx.tenant, kb), &held).await? else {
             return Ok(());
         };
-        let document = self.document;
+        let (document, filename) = (self.document, held.filename);
         let prepared =
             tokio::task::spawn_blocking(move || Prepared::new(document, &filename, parsed))
                 .await

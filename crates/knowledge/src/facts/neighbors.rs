@@ -165,6 +165,9 @@ impl Operation for Neighbors {
     }
 }
 
+/// The dates of the links to each thing, by its name.
+type Things = BTreeMap<(String, EntityId), Vec<String>>;
+
 /// The links by direction and relation, `limit` things in all, and how many things there are.
 fn group(
     words: &ontology::Ontology,
@@ -173,8 +176,7 @@ fn group(
     described: &Described,
     limit: usize,
 ) -> (Vec<LinkGroup>, usize) {
-    let mut groups: BTreeMap<(Side, String), BTreeMap<(String, EntityId), Vec<String>>> =
-        BTreeMap::new();
+    let mut groups: BTreeMap<(Side, String), Things> = BTreeMap::new();
     let mut all = BTreeSet::new();
     for held in links {
         let Some(other) = held.other() else { continue };

@@ -116,9 +116,10 @@ impl Reply for PathsFound {
                     text.push_str(&step.from_name);
                 }
                 let (label, dates) = (&step.predicate_label, &step.dates);
-                let _ = match step.forward {
-                    true => write!(text, " —{label}{dates}→ {}", step.to_name),
-                    false => write!(text, " ←{label}{dates}— {}", step.to_name),
+                let _ = if step.forward {
+                    write!(text, " —{label}{dates}→ {}", step.to_name)
+                } else {
+                    write!(text, " ←{label}{dates}— {}", step.to_name)
                 };
             }
             if !path.holds_together {

@@ -1,13 +1,12 @@
 use std::fmt::Write as _;
 
-use engine::library::{self, Found, Search, Without};
+use engine::library::{self, Found, Search};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
-use model::{ChunkId, Code, DocumentId, Error, KbId, RecordTime, Result};
+use model::{ChunkId, DocumentId, Error, KbId, RecordTime, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cut;
-use crate::documents::enqueue_index;
 
 /// Search the base's documents by words and by meaning.
 ///
@@ -57,6 +56,9 @@ pub struct ChunkHit {
     pub text: String,
     /// Whether its text was cut.
     pub truncated: bool,
+    /// How many more passages say the same, in the same or nearly the same words; they are not
+    /// shown.
+    pub folded: u32,
 }
 
 /// Passages in an answer.
@@ -76,6 +78,7 @@ impl From<Found> for ChunkHit {
             filename: found.filename,
             text,
             truncated,
+            folded: found.folded,
         }
     }
 }
@@ -126,15 +129,9 @@ impl Operation for SearchChunks {
             limit: HITS_MAX as usize,
         };
         let tools = (&cx.indexes, &cx.embedders);
-        let found = library::search(&cx.db, tools, (cx.target.tenant(), kb), &search).await;
-        let is_behind = match &found {
-            Err(error) => error.code == Code::Unavailable,
-            Ok(answer) => answer.without == Some(Without::Reading),
-        };
-        if is_behind {
-            enqueue_index(cx, cx.target.tenant(), kb).await?;
-        }
-        let library::Answer { found, without } = found?;
+        let place = (cx.target.tenant(), kb);
+        let library::Answer { found, without } =
+            library::search(&cx.db, tools, place, &search).await?;
         Ok(ChunkHits {
             kb_id: kb,
             as_of: self.as_of,
@@ -176,6 +173,7 @@ mod tests {
             filename: "plan.md".to_owned(),
             text: "Series C".to_owned(),
             truncated: false,
+            folded: 0,
         };
 
         assert_eq!(

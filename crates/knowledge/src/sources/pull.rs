@@ -247,7 +247,7 @@ impl PullSource {
                 }
                 None => {
                     remember(&mut page, &fetched);
-                    Some(here(&wanted, fetched))
+                    Some(Some(here(&wanted, fetched)))
                 }
             },
             Err(error) => {
@@ -361,12 +361,12 @@ fn refusal(fetched: &Fetched) -> Option<String> {
         .then(|| "it is a picture, sound or program of a page, and no document".to_owned())
 }
 
-fn here(wanted: &Wanted, fetched: Fetched) -> Option<Here> {
-    Some(Here {
+fn here(wanted: &Wanted, fetched: Fetched) -> Here {
+    Here {
         filename: pages::name_of(&wanted.url, fetched.header("content-type")),
         date: wanted.date.as_ref().and_then(|date| date.parse().ok()),
         content: Content::Bytes(fetched.bytes),
-    })
+    }
 }
 
 /// Whether a person deleted the page's document, and the page is the same.

@@ -184,9 +184,13 @@ pub(super) fn may_be_pushed(source: &store::sources::Source) -> Result<()> {
     Ok(())
 }
 
+/// The items or why each is none, the ids they were given, and whether one stands in the
+/// arguments themselves.
+type Items = (Vec<Result<PushItem>>, Vec<Option<String>>, bool);
+
 impl PushItems {
     /// The items, and whether it is one that stands in the arguments themselves.
-    fn items(self) -> Result<(Vec<Result<PushItem>>, Vec<Option<String>>, bool)> {
+    fn items(self) -> Result<Items> {
         let own = PushItem {
             filename: self.filename,
             content: self.content,

@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use engine::library::{self, ExternalKey, Push, Pushed, Work};
+use engine::library::{self, ExternalKey, KeptFile, Push, Pushed, Work};
 use kernel::{Core, job};
 use model::{DocumentId, KbId, Result, TenantId, WorldTime};
 use sha2::{Digest, Sha256};
 use store::Tx;
-use store::blobs::{BlobKey, Staged};
+use store::blobs::Staged;
 use store::sources::Source;
 
-use crate::documents::{IndexDocument, ParseDocument, still_kept};
+use crate::documents::{IndexDocument, ParseDocument, files};
 
 /// What a source says of one of its documents.
 pub(super) struct Said {
@@ -52,7 +52,7 @@ impl Content {
         }
     }
 
-    async fn keep(self, core: &Core, tenant: TenantId, kb: KbId) -> Result<BlobKey> {
+    async fn keep(self, core: &Core, tenant: TenantId, kb: KbId) -> Result<KeptFile> {
         let staged = match self {
             Content::Bytes(bytes) => {
                 let mut staging = core.blobs.stage(core.limits.upload_bytes).await?;
@@ -61,7 +61,7 @@ impl Content {
             }
             Content::Staged(staged) => staged,
         };
-        Ok(core.blobs.keep(staged, tenant, kb).await?)
+        files(core).keep(staged, (tenant, kb)).await
     }
 }
 
@@ -76,8 +76,7 @@ pub(super) enum Step {
         key: ExternalKey,
         filename: String,
         date: Option<WorldTime>,
-        blob: BlobKey,
-        size: u64,
+        file: KeptFile,
     },
 }
 
@@ -115,8 +114,7 @@ pub(super) async fn prepare(
                 key: one.key,
                 filename: here.filename,
                 date: here.date,
-                size: here.content.size(),
-                blob: here.content.keep(core, tenant, kb).await?,
+                file: here.content.keep(core, tenant, kb).await?,
             },
         });
     }
@@ -161,7 +159,7 @@ async fn settle_one(
     step: &Step,
 ) -> Result<Option<Pushed>> {
     let now = core.clock.now();
-    let (key, filename, date, blob, size) = match step {
+    let (key, filename, date, file) = match step {
         Step::None(pushed) => return Ok(Some(*pushed)),
         Step::Missing(key) => {
             return library::mark_missing(tx, kb, (source.id, key), now).await;
@@ -170,9 +168,8 @@ async fn settle_one(
             key,
             filename,
             date,
-            blob,
-            size,
-        } => (key, filename, date, blob, size),
+            file,
+        } => (key, filename, date, file),
     };
     let sent = Push {
         source: source.id,
@@ -180,12 +177,12 @@ async fn settle_one(
         key,
         filename,
         date: *date,
-        blob_hash: blob.hash,
-        size: *size,
+        blob_hash: file.hash,
+        size: file.size,
         fresh_id: DocumentId::new(core.ids.next()),
     };
     let pushed = library::push(tx, kb, &sent, now).await?;
-    still_kept(core, blob).await?;
+    library::still_kept(tx, kb, file).await?;
     let (document, version) = (pushed.document, pushed.version);
     match pushed.work {
         Work::Nothing => {}

@@ -106,10 +106,11 @@ impl App {
             ),
             section("Bases", "A base holds documents.".to_owned()),
         ]);
+        let indexes = Indexes::open(db.clone(), place("index")).unwrap();
         let parts = Parts {
             db,
             blobs: Blobs::open(place("blobs").to_str().unwrap()).await.unwrap(),
-            indexes: Indexes::open(place("index")).unwrap(),
+            indexes,
             embedders: Embedders::new(vec![KnownModel::new(LOCAL, Embedder::hash(64))]),
             parser: ParserPool::new(ParserOptions::new(
                 PathBuf::from(env!("CARGO_BIN_EXE_document_parser_child")),
@@ -151,6 +152,17 @@ impl App {
             app: self,
             user: UserId::new(Uuid::from_u128(id)),
         }
+    }
+
+    /// Takes the model away, and answers it.
+    pub fn without_model(&self) -> KnownModel {
+        let known = self.core.embedders.by_name(LOCAL).unwrap();
+        let absent = Err("it is not installed".to_owned());
+        self.core.embedders.put(KnownModel {
+            embedder: absent,
+            ..known.clone()
+        });
+        known
     }
 
     /// Runs every job that is due now.

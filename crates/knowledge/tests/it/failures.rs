@@ -1,6 +1,5 @@
 //! What cannot be read, and what is refused.
 
-use providers::KnownModel;
 use serde_json::json;
 
 use crate::app::{App, on_both_engines};
@@ -68,9 +67,7 @@ on_both_engines! {
     }
 
     async fn a_model_that_comes_later_gets_what_lacks_vectors(app: &App) {
-        let known = app.core.embedders.by_name("local").unwrap();
-        let absent = KnownModel { embedder: Err("it is not installed".to_owned()), ..known.clone() };
-        app.core.embedders.put(absent);
+        let known = app.without_model();
         app.document("plan.md", "The harbour opens.").await;
         assert_eq!(knowledge::documents::enqueue_missing_vectors(&app.core).await.unwrap(), 0);
 

@@ -93,12 +93,11 @@ fn relation(kb: KbId, number: u8) -> RelationType {
         ..Axioms::default()
     };
     let (temporality, axioms) = match number {
-        0 => (Temporality::State, axioms(true, false)),
+        0 | 5 => (Temporality::State, axioms(true, false)),
         1 => (Temporality::State, axioms(false, false)),
         2 => (Temporality::State, axioms(true, true)),
         3 => (Temporality::Event, axioms(false, false)),
-        4 => (Temporality::Eternal, axioms(false, false)),
-        _ => (Temporality::State, axioms(true, false)),
+        _ => (Temporality::Eternal, axioms(false, false)),
     };
     let is_attribute = number == 5;
     RelationType {
@@ -165,7 +164,7 @@ impl Plain {
                 let subject = |other: &Fact| identity.canonical(other.subject);
                 let object = |other: &Fact| match &other.object {
                     Object::Entity(id) => Object::Entity(identity.canonical(*id)).key(),
-                    value => value.key(),
+                    Object::Value(value) => value.key(),
                 };
                 let alone = reading(&relation, false, &[fact], |one| object(one))[0];
                 let mut interval = alone;
@@ -506,12 +505,15 @@ fn fact(id: FactId, assertion: &Assertion, now: RecordTime, supersedes: Option<F
     }
 }
 
+/// Which thing, in which year, at which moment of record.
+type Ask = (u8, Option<u16>, u8);
+
 const BEGUN: i64 = 100;
 
 async fn agree(
     apps: &[App],
     case: u64,
-    (steps, asks): (&[Step], &[(u8, Option<u16>, u8)]),
+    (steps, asks): (&[Step], &[Ask]),
 ) -> Result<(), TestCaseError> {
     for app in apps {
         let world = World::new(app, case).await;

@@ -5,6 +5,8 @@ mod calls;
 mod documents;
 mod facts;
 mod failures;
+mod files;
+mod growth;
 mod ledger;
 mod orphans;
 mod reading;

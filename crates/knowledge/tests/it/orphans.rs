@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use engine::library::{self, Accept, ExternalKey, Prepared};
 use engine::soundness;
+use knowledge::documents::files;
 use model::document::{ParsedDocument, Section};
 use model::{ChunkId, DocumentId, KbId, Role, Visibility};
 use proptest::prelude::*;
@@ -64,7 +65,9 @@ fn parsed(content: u8) -> ParsedDocument {
         body: format!("What part {number} says."),
     };
     ParsedDocument {
-        title: (content % 3 == 0).then(|| format!("Title {content}")),
+        title: content
+            .is_multiple_of(3)
+            .then(|| format!("Title {content}")),
         sections: (content..content + 3).map(section).collect(),
         ..ParsedDocument::default()
     }
@@ -111,8 +114,8 @@ impl<'a> Storm<'a> {
                 let mut staging = core.blobs.stage(1 << 10).await.unwrap();
                 staging.write(&bytes).await.unwrap();
                 let staged = staging.finish().await.unwrap();
-                let (blob_hash, size) = (staged.hash, staged.size);
-                core.blobs.keep(staged, self.app.tenant, kb).await.unwrap();
+                let place_of_base = (self.app.tenant, kb);
+                let file = files(core).keep(staged, place_of_base).await.unwrap();
                 let mut tx = core.db.write(self.app.tenant).await.unwrap();
                 let sent = Accept {
                     key: ExternalKey::new(&format!("document {document}")).unwrap(),
@@ -120,8 +123,8 @@ impl<'a> Storm<'a> {
                     least_role: None,
                     role: Role::Owner,
                     date: None,
-                    blob_hash,
-                    size,
+                    blob_hash: file.hash,
+                    size: file.size,
                     fresh_id: DocumentId::new(core.ids.next()),
                 };
                 let accepted = library::accept(&mut tx, kb, &sent, now).await.unwrap();
@@ -169,11 +172,8 @@ impl<'a> Storm<'a> {
                 let purged = library::purge(&mut tx, kb, id, &[], now).await.unwrap();
                 tx.commit().await.unwrap();
                 let free = purged.map(|purged| purged.blobs).unwrap_or_default();
-                let mut tx = core.db.write(self.app.tenant).await.unwrap();
-                library::erase_blobs(&mut tx, &core.blobs, kb, &free, now)
-                    .await
-                    .unwrap();
-                tx.commit().await.unwrap();
+                let place = (self.app.tenant, kb);
+                files(core).erase(place, &free).await.unwrap();
             }
         }
     }

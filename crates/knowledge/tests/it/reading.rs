@@ -55,6 +55,30 @@ on_both_engines! {
         }
     }
 
+    /// Case 30: answers beyond the client's cap of some 25,000 tokens.
+    async fn no_answer_outgrows_the_cap_of_its_client(app: &App) {
+        // Four bytes a character, passages longer than what is shown, long names and headings.
+        for n in 0..8 {
+            let sentence = format!("{}number {n}. ", "𐍈𐌰𐌹𐍂𐌸𐌰 ".repeat(8));
+            app.document(&format!("{n}{}.md", "x".repeat(180)), &sentence.repeat(16)).await;
+        }
+        let headings: String = (0..3_000).map(|n| format!("# {n} {}\nx\n", "heading ".repeat(20))).collect();
+        let headed = app.document("headed.md", &headings).await;
+
+        let answer = app.viewer().call("search_chunks", json!({ "query": "𐍈𐌰𐌹𐍂𐌸𐌰" })).await.unwrap();
+        assert!(answer.text.len() < 32_000, "{}", answer.text.len());
+        assert!(answer.json.to_string().len() < 32_000);
+        let chunks = answer.json["chunks"].as_array().unwrap();
+        assert!(chunks.len() == 6 && chunks.iter().all(|hit| hit["truncated"] == true));
+
+        let page = app.viewer().call("get_document", json!({ "document_id": headed })).await.unwrap();
+        assert!(page.text.len() < 100_000, "{}", page.text.len());
+        assert!(0 < page.json["headings_left_out"].as_u64().unwrap());
+        assert!(page.text.contains("heading(s) left out]"));
+        let bodies: Vec<&str> = page.json["sections"].as_array().unwrap().iter().filter_map(|s| s["text"].as_str()).collect();
+        assert_eq!(bodies.concat(), "x".repeat(3_000));
+    }
+
     async fn a_search_without_a_hit_says_so(app: &App) {
         let answer = app.viewer().call("search_chunks", json!({ "query": "harbour" })).await.unwrap();
         assert_eq!((answer.text.as_str(), &answer.json["chunks"]), ("No results.", &json!([])));

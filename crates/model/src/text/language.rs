@@ -6,6 +6,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use whatlang::{Detector, Lang};
 
 use super::fold::without_accents;
+use super::irregular::regular;
 
 macro_rules! languages {
     ($($(#[$doc:meta])* $name:ident $lang:ident $words:literal)*) => {
@@ -66,35 +67,21 @@ impl Language {
     /// Function words decide where the text has some of them, a trigram model where not; text of
     /// which neither is sure is [`Language::Other`].
     pub(super) fn of(folded: &str) -> Self {
-        let words: Vec<&str> = folded
-            .split(|c: char| !c.is_alphabetic() && c != '\'')
-            .filter(|word| word.len() > 1)
-            .take(WORDS_READ)
-            .collect();
+        let words: Vec<&str> = words(folded).take(WORDS_READ).collect();
         if !words.iter().any(|word| word.chars().any(is_latin)) {
             return Language::Other;
         }
-        let mut counts = [0_u32; TABLE.len()];
-        for word in &words {
-            for (count, known) in counts.iter_mut().zip(function_words()) {
-                *count += u32::from(known.binary_search(word).is_ok());
-            }
-        }
-        let best = (0..TABLE.len())
-            .max_by_key(|&n| (counts[n], TABLE.len() - n))
-            .expect("some");
-        let second = (0..TABLE.len())
-            .filter(|&n| n != best)
-            .map(|n| counts[n])
-            .max()
-            .unwrap_or(0);
+        let counts = counts(&words);
+        let (best, second) = first_two(&counts);
         if counts[best] >= 2 && counts[best] > second + counts[best] / 4 {
             return TABLE[best].0;
         }
         if words.len() < WORDS_FOR_TRIGRAMS {
-            // One `the` among nothing else is still English.
-            return if counts[best] > 0 && second == 0 {
-                TABLE[best].0
+            // One `the` among nothing else is still English. One word of another language says
+            // less: each has some that are English words as well (`care`, `son`, `sale`).
+            let english = TABLE[best].0 == Language::English;
+            return if counts[best] > 0 && second == 0 && english {
+                Language::English
             } else {
                 Language::Other
             };
@@ -114,10 +101,10 @@ impl Language {
         match word.chars().find(|c| c.is_alphabetic()) {
             None => Cow::Borrowed(word),
             Some(first) if first.is_ascii() || is_latin(first) => {
-                let algorithm = match self {
+                let (algorithm, word) = match self {
                     // English stems also serve text that is short or of no known language.
-                    Language::Other => Algorithm::English,
-                    known => TABLE[known as usize].2,
+                    Language::Other | Language::English => (Algorithm::English, regular(word)),
+                    known => (TABLE[known as usize].2, word),
                 };
                 let stem = Stemmer::create(algorithm).stem(word).into_owned();
                 Cow::Owned(without_accents(&stem).into_owned())
@@ -211,13 +198,74 @@ impl Languages {
     }
 }
 
-/// Whether the word carries grammar only, in one of the languages.
-pub(super) fn is_function_word(word: &str, languages: Languages) -> bool {
-    TABLE
-        .iter()
-        .zip(function_words())
-        .filter(|(row, _)| row.0 == Language::English || languages.has(row.0))
-        .any(|(_, known)| known.binary_search(&word).is_ok())
+/// What the function words of a question tell: which languages it may be in, of those that the
+/// asked text is written in and English.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asker {
+    /// Those with the most function words in the question; all if it has none.
+    spoken: Languages,
+    /// Whether it is in English and nothing else.
+    pub(super) is_english: bool,
+}
+
+impl Asker {
+    pub(super) fn of(folded: &str, languages: Languages) -> Self {
+        let words: Vec<&str> = words(folded).take(WORDS_READ).collect();
+        let mut counts = counts(&words);
+        for (count, row) in counts.iter_mut().zip(TABLE) {
+            *count *= u32::from(row.0 == Language::English || languages.has(row.0));
+        }
+        let (best, second) = first_two(&counts);
+        let spoken = TABLE
+            .iter()
+            .zip(&counts)
+            .filter(|(_, count)| **count == counts[best])
+            .fold(Languages::default(), |set, (row, _)| set.with(row.0));
+        Self {
+            spoken,
+            is_english: TABLE[best].0 == Language::English
+                && counts[best] >= 2
+                && counts[best] > second,
+        }
+    }
+
+    /// Whether the word carries grammar only, in a language of the question.
+    ///
+    /// `son` is a word of its own in an English question, whatever else the base is written in.
+    pub(super) fn is_function_word(self, word: &str) -> bool {
+        TABLE
+            .iter()
+            .zip(function_words())
+            .filter(|(row, _)| self.spoken.has(row.0))
+            .any(|(_, known)| known.binary_search(&word).is_ok())
+    }
+}
+
+/// The words that are looked for among function words.
+fn words(folded: &str) -> impl Iterator<Item = &str> {
+    folded
+        .split(|c: char| !c.is_alphabetic() && c != '\'')
+        .filter(|word| word.len() > 1)
+}
+
+/// How many of the words are function words of each row of [`TABLE`].
+fn counts(words: &[&str]) -> [u32; TABLE.len()] {
+    let mut counts = [0; TABLE.len()];
+    for word in words {
+        for (count, known) in counts.iter_mut().zip(function_words()) {
+            *count += u32::from(known.binary_search(word).is_ok());
+        }
+    }
+    counts
+}
+
+/// The row with the highest count, the first of equal ones, and the highest count of the others.
+fn first_two(counts: &[u32; TABLE.len()]) -> (usize, u32) {
+    let best = (0..TABLE.len())
+        .max_by_key(|&n| (counts[n], TABLE.len() - n))
+        .expect("some");
+    let others = (0..TABLE.len()).filter(|&n| n != best);
+    (best, others.map(|n| counts[n]).max().unwrap_or(0))
 }
 
 /// Words read to tell a language; more change nothing.

@@ -75,6 +75,75 @@ fn short_texts_find_their_language_by_function_words() {
 }
 
 #[test]
+fn a_single_word_that_another_language_has_too_does_not_make_a_text_foreign() {
+    for text in ["take care!", "see ya!", "anna: on sale now"] {
+        assert!(
+            matches!(Language::of(text), Language::Other | Language::English),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn words_of_another_language_count_in_full_in_an_english_question() {
+    let languages = Languages::default().with(Language::Spanish);
+    let weight = |text: &str, word: &str| {
+        let asked = of_query(text, languages);
+        let found = asked
+            .iter()
+            .find(|term| term.kind == Kind::Word && term.text == word);
+        found.unwrap().weight
+    };
+    assert!(weight("what is the name of her son", "son") >= 1.0);
+    assert!(weight("¿quiénes son los hijos de la reina?", "son") < 1.0);
+}
+
+#[test]
+fn an_english_question_asks_for_no_grams_of_plain_words() {
+    let languages = Languages::default().with(Language::German);
+    let grams = |text: &str| {
+        of_query(text, languages)
+            .iter()
+            .any(|term| term.kind == Kind::Gram)
+    };
+    assert!(!grams("what is the harvest of this year"));
+    assert!(grams("what is the harvest of Köln"));
+    assert!(grams("wie ist die Ernte in diesem Jahr"));
+    assert!(grams("Ernte"));
+}
+
+#[test]
+fn names_are_taken_out_of_a_question_unless_little_is_left() {
+    let (left, names) = without_names("What did Ann's brother paint for Bob?").unwrap();
+    assert_eq!(
+        (left.as_str(), names),
+        (
+            "What did brother paint for",
+            vec!["Ann".to_owned(), "Bob".into()]
+        )
+    );
+    for question in [
+        "Who is Ann Lee?",
+        "Ann painted a house",
+        "what is the LGBTQ parade",
+        "",
+    ] {
+        assert_eq!(without_names(question), None, "{question}");
+    }
+}
+
+#[test]
+fn irregular_forms_of_english_words_meet() {
+    let stems = |text: &str| of_document(text).stems.join(" ");
+    assert_eq!(
+        stems("she bought mice for the children"),
+        stems("she buy mouse for the child")
+    );
+    // Other languages keep their words.
+    assert!(stems("der Mann und die Frau sind nicht men und nicht met").contains("met"));
+}
+
+#[test]
 fn function_words_count_little_unless_alone() {
     let asked = of_query("who is Caroline", Languages::default());
     let weight = |text: &str| asked.iter().find(|term| term.text == text).unwrap().weight;
@@ -112,6 +181,24 @@ proptest! {
         prop_assert!(!visible || !terms.words.is_empty() || fold(&text).trim().is_empty());
         prop_assert_eq!(terms.words.len(), terms.stems.len());
         prop_assert!(terms.words.iter().chain(&terms.stems).chain(&terms.grams).all(|t| !t.is_empty()));
+    }
+
+    /// One letter of any script is enough to be found by.
+    #[test]
+    fn letters_of_any_script_have_a_term(text in "[\\p{L}\\p{N}]{1,8}") {
+        let visible = !fold(&text).trim().is_empty();
+        let terms = of_document(&text);
+        prop_assert!(!visible || !terms.words.is_empty(), "{:?}", terms);
+        prop_assert!(!visible || !of_query(&text, Languages::ALL).is_empty());
+    }
+
+    #[test]
+    fn any_text_is_analysed_and_asked(text in any::<String>()) {
+        let terms = of_document(&text);
+        prop_assert_eq!(terms.words.len(), terms.stems.len());
+        for term in of_query(&text, Languages::ALL) {
+            prop_assert!(!term.text.is_empty() && term.weight > 0.0);
+        }
     }
 
     #[test]

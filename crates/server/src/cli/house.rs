@@ -177,8 +177,8 @@ impl House {
         app::begin(&core, &settings).await?;
         accounts::start::start(&core).await?;
         let (end, ended) = watch::channel(false);
-        let tasks = worker::start(&core, app::JOBS, &ended);
         let app = App::new(core, registry, settings);
+        let tasks = worker::start(&app, app::JOBS, &ended);
         let router = crate::http::router(&app);
         Ok(Self(Kind::Process(Box::new(InProcess {
             app,
@@ -420,6 +420,7 @@ fn must_be_there(settings: &Settings) -> Result<(), Failure> {
 /// Writes what waits, hands back work that was cut off, and closes the stores.
 pub async fn finish(app: &App) {
     let core = &app.core;
+    core.indexes.stop();
     if let Err(error) = core.activity.flush(core).await {
         tracing::error!(cause = %kernel::job::describe(&error), "rows of the activity log are lost");
     }

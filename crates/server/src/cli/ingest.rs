@@ -87,7 +87,7 @@ fn seconds_above_zero(text: &str) -> Result<f64, String> {
 }
 
 /// Documents on their way at the same time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 /// Documents asked after in one round.
 const ASKED_AT_ONCE: usize = 16;
 /// Pause between rounds in which nothing became ready.

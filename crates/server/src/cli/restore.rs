@@ -212,7 +212,7 @@ async fn after(
     bar: &ProgressBar,
 ) -> Result<(u64, Option<String>), Failure> {
     let run = async {
-        let indexes = Indexes::open(app::index_folder(settings))?;
+        let indexes = Indexes::open(db.clone(), app::index_folder(settings))?;
         let tenants = tenants::list(&mut db.read_directory().await?).await?;
         let (mut sealed, mut broken) = (0, None);
         bar.set_length(0);
@@ -230,9 +230,7 @@ async fn after(
             let all = bases::list(&mut db.read(tenant.id).await?).await?;
             bar.inc_length(all.len() as u64);
             for base in all {
-                indexes
-                    .synced(&mut db.read(tenant.id).await?, base.id, None)
-                    .await?;
+                indexes.synced(tenant.id, base.id, None).await?;
                 indexes.close(base.id).await?;
                 bar.inc(1);
             }

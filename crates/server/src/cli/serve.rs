@@ -18,7 +18,7 @@ use crate::app::{self, App, Surroundings};
 use crate::config::Settings;
 use crate::folder::{self, Owner};
 use crate::http::listen;
-use crate::{demo, telemetry, worker};
+use crate::{demo, telemetry, warm, worker};
 
 /// How long work in the queue may hold up the end.
 const WORK_WITHIN: Duration = Duration::from_secs(20);
@@ -52,6 +52,11 @@ pub fn command() -> Command {
             "Serve metrics on this address [env: QUIPU_METRICS_LISTEN]",
         ))
         .arg(flag(
+            "node",
+            "NAME",
+            "This server's name in logs and metrics [env: QUIPU_NODE]",
+        ))
+        .arg(flag(
             "demo",
             "DIR",
             "On the first start, make a base \"Demo\" of the documents in DIR, and a token",
@@ -80,14 +85,16 @@ pub async fn run(
     })?;
     // Nothing is counted where nobody can ask for the counts.
     if let Some(at) = settings.metrics_listen {
-        let metrics = telemetry::start_metrics().map_err(Failure::local)?;
+        let metrics = telemetry::start_metrics(&settings).map_err(Failure::local)?;
         telemetry::serve_metrics(at, metrics, ended.clone())
             .await
             .map_err(|error| Failure::local(format!("cannot serve metrics on {at}: {error}")))?;
         tokio::spawn(telemetry::watch_models(Arc::clone(&core), ended.clone()));
     }
-    let tasks = worker::start(&core, app::JOBS, &ended);
-    let app = App::new(Arc::clone(&core), registry, settings);
+    let app = App::new(core, registry, settings);
+    let mut tasks = worker::start(&app, app::JOBS, &ended);
+    tasks.spawn(warm::follow(Arc::clone(&app), ended.clone()));
+    tokio::spawn(probe_blobs(Arc::clone(&app)));
     let router = crate::http::router(&app);
     announce(&app, started.set_up_secret.as_deref()).await;
     let tcp = tokio::spawn(listen::serve_tcp(listener, router.clone(), ended.clone()));
@@ -96,11 +103,10 @@ pub async fn run(
         show_demo(&app, &router, &PathBuf::from(samples)).await?;
     }
     asked_to_end().await;
-    app.draining.store(true, Ordering::Relaxed);
+    app.readiness.draining.store(true, Ordering::Relaxed);
     tracing::info!("finishing what is in flight");
     let _ = end.send(true);
     let _ = tokio::join!(tcp, local);
-    let mut tasks = tasks;
     let rest = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(WORK_WITHIN, rest).await.is_err() {
         tracing::warn!("work in the queue was cut off; it goes on at the next start");
@@ -110,6 +116,15 @@ pub async fn run(
     let _ = std::fs::remove_file(folder::socket(&app.settings.data));
     drop(owner);
     Ok(())
+}
+
+/// Says early what is wrong with the store of blobs; calls that need it say so themselves.
+async fn probe_blobs(app: Arc<App>) {
+    if app.settings.bucket.is_some()
+        && let Err(why) = app.core.blobs.probe(&app.core.ids.next().to_string()).await
+    {
+        tracing::error!("{why}; documents can be neither added nor read until that is mended");
+    }
 }
 
 async fn announce(app: &App, set_up_secret: Option<&str>) {
@@ -122,6 +137,17 @@ async fn announce(app: &App, set_up_secret: Option<&str>) {
         settings.data.display(),
         app.core.db.engine_name()
     );
+    if settings.bucket.is_some() {
+        println!("  blobs   {}", app.core.blobs.place());
+    }
+    if !settings.embedded() {
+        let work = if settings.worker {
+            ""
+        } else {
+            ", does no work in the queue"
+        };
+        println!("  node    {}{work}", settings.node);
+    }
     println!("  search  {search}");
     if let Some(secret) = set_up_secret {
         println!("  set up  {url}/setup?secret={secret}  (works once, for 15 minutes)");

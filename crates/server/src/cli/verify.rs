@@ -72,7 +72,7 @@ pub async fn check(source: PathBuf, as_json: bool) -> Result<Checked, Failure> {
             source,
         })?;
         backup::check(BufReader::new(file), |progress| {
-            shown::show(&moving, progress)
+            shown::show(&moving, progress);
         })
     });
     let checked = checking.await;

@@ -49,8 +49,10 @@ struct Options {
 
 /// Files on their way at the same time.
 const AT_ONCE: usize = 4;
-/// Files read before they are sent; they are in memory meanwhile.
-const READ_AT_ONCE: usize = 8;
+/// Files read before they are sent, at most; they are in memory meanwhile.
+const READ_AT_ONCE: usize = 16;
+/// Bytes of those files, unless one alone has more.
+const READ_BYTES: u64 = 32 * 1024 * 1024;
 /// Largest file that is sent, in bytes; the server has a bound of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Items said at once to be missing.
@@ -325,12 +327,11 @@ impl<'a> Follower<'a> {
             (self.identity, self.is_trusted) = (Some(identity), false);
             scope.insert(String::new());
         }
-        let mut memory = match self.memory.take() {
-            Some(memory) => memory,
-            None => {
-                scope.insert(String::new());
-                self.list().await?
-            }
+        let mut memory = if let Some(memory) = self.memory.take() {
+            memory
+        } else {
+            scope.insert(String::new());
+            self.list().await?
         };
         let done = self.compare(&scope, &mut memory).await;
         self.memory = Some(memory);
@@ -359,11 +360,11 @@ impl<'a> Follower<'a> {
             .cloned()
             .collect();
         let changed = self.changed(&look.files, memory);
-        for paths in changed.chunks(READ_AT_ONCE) {
+        for paths in portions(changed) {
             if self.ends() {
                 return Ok(Pass::CutOff);
             }
-            let ready = self.read(paths, memory, &mut vanished);
+            let ready = self.read(&paths, memory, &mut vanished);
             self.send(ready, memory).await?;
         }
         self.settle_vanished(scope, vanished, memory).await?;
@@ -371,7 +372,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The files that are not known to be as they were, without those still being written.
-    fn changed(&mut self, files: &BTreeMap<String, Stamp>, memory: &Memory) -> Vec<String> {
+    fn changed(&mut self, files: &BTreeMap<String, Stamp>, memory: &Memory) -> Vec<(String, u64)> {
         let rest = i64::try_from(self.options.rest.as_micros()).unwrap_or(i64::MAX);
         let at_rest = self.clock.now().micros().saturating_sub(rest);
         let mut changed = Vec::new();
@@ -387,7 +388,7 @@ impl<'a> Follower<'a> {
                 continue;
             }
             self.young.remove(path);
-            changed.push(path.clone());
+            changed.push((path.clone(), stamp.size));
         }
         changed
     }
@@ -617,6 +618,25 @@ impl<'a> Follower<'a> {
     }
 }
 
+/// Files, by their paths and sizes, in portions that are in memory at once.
+fn portions(files: Vec<(String, u64)>) -> Vec<Vec<String>> {
+    let mut portions: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for (path, size) in files {
+        match portions.last_mut() {
+            Some(last) if last.len() < READ_AT_ONCE && bytes + size <= READ_BYTES => {
+                bytes += size;
+                last.push(path);
+            }
+            _ => {
+                bytes = size;
+                portions.push(vec![path]);
+            }
+        }
+    }
+    portions
+}
+
 async fn send_file(house: &House, source: &str, one: &Ready) -> Result<Value, Failure> {
     let (name, id) = (encoded(&one.path), encoded(&one.sent.external_id));
     let path = format!("/sources/{source}/ingest/file?filename={name}&external_id={id}");
@@ -662,4 +682,23 @@ async fn source_of(
         text: false,
     };
     Ok(id(&house.json(ask).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_in_portions_of_some_bytes_and_a_larger_one_alone() {
+        let sizes = [1, READ_BYTES * 2, READ_BYTES, 1, 1];
+        let files = (0..).zip(sizes).map(|(n, size)| (format!("{n}"), size));
+        let many = (0..40).map(|n| (format!("{n}"), 1));
+
+        assert_eq!(
+            portions(files.collect()),
+            [vec!["0"], vec!["1"], vec!["2"], vec!["3", "4"]]
+        );
+        let counts: Vec<usize> = portions(many.collect()).iter().map(Vec::len).collect();
+        assert_eq!(counts, [16, 16, 8]);
+    }
 }

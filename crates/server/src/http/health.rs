@@ -1,7 +1,6 @@
 //! Whether the process lives, is ready, and what it is.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::extract::State;
@@ -21,9 +20,7 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 async fn ready(app: &App) -> Result<(), &'static str> {
-    if app.draining.load(Ordering::Relaxed) {
-        return Err("shutting down");
-    }
+    app.readiness.check()?;
     if app.core.db.read_directory().await.is_err() {
         return Err("the store does not answer");
     }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use store::jobs::JobState;
 use store::{audit, jobs, tenants};
 
-/// Look the deployment over: the database, the chain of the activity log, the queue, the models.
+/// Look the deployment over: the database, the chain of the activity log, the store of the
+/// documents' bytes, the queue, the models.
 ///
 /// Each finding says in a sentence what is right or wrong; `healthy` is false if one is wrong.
 #[derive(Deserialize, JsonSchema)]
@@ -67,6 +68,7 @@ impl Operation for Doctor {
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<Findings> {
         let mut findings = vec![database(cx).await?];
         findings.extend(activity(cx).await?);
+        findings.push(blobs(cx).await);
         findings.push(queue(cx).await?);
         findings.extend(model_findings(cx).await?);
         Ok(Findings {
@@ -91,6 +93,17 @@ async fn database(cx: &Cx<'_, Tenant>) -> Result<Finding> {
             format!("{engine} finds: {}", faults.join("; ")),
         ),
     })
+}
+
+async fn blobs(cx: &Cx<'_, Tenant>) -> Finding {
+    let name = cx.caller().request.to_string();
+    match cx.blobs.probe(&name).await {
+        Ok(()) => {
+            let sentence = format!("{} can be written and read", cx.blobs.place());
+            finding("blobs", true, sentence)
+        }
+        Err(why) => finding("blobs", false, why),
+    }
 }
 
 async fn activity(cx: &Cx<'_, Tenant>) -> Result<Vec<Finding>> {

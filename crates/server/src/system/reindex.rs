@@ -142,7 +142,7 @@ impl One<'_> {
         let indexed = Arc::new(AtomicU64::new(0));
         let building = core
             .indexes
-            .rebuild(&core.db, self.tenant, self.kb, Arc::clone(&indexed));
+            .rebuild(self.tenant, self.kb, Arc::clone(&indexed));
         let mut building = std::pin::pin!(building);
         loop {
             tokio::select! {

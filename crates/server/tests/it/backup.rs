@@ -25,8 +25,12 @@ use tokio::task::JoinSet;
 use crate::house::{Engine, House, fresh_database, on_both_engines, postgres};
 use crate::upkeep;
 
-/// Writes a second while a backup is made.
+/// Writes a second while a backup is made, by all writers together.
 const WRITES_PER_SECOND: u64 = 50;
+/// Writers at the same time.
+const WRITERS: usize = 8;
+/// Rounds after which a fresh house is taken, so that what is compared stays small.
+const ROUNDS_OF_A_HOUSE: usize = 10;
 /// Writes before a backup is begun.
 const WRITES_BEFORE: usize = 40;
 
@@ -136,13 +140,15 @@ impl Writers {
     fn start(house: &Arc<House>, kb: &str, first: usize) -> Self {
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let mut tasks = JoinSet::new();
-        tasks.spawn(write(
-            Arc::clone(house),
-            kb.to_owned(),
-            first,
-            Arc::clone(&stop),
-            Arc::clone(&done),
-        ));
+        for writer in 0..WRITERS {
+            tasks.spawn(write(
+                Arc::clone(house),
+                kb.to_owned(),
+                first + 1_000 * writer,
+                Arc::clone(&stop),
+                Arc::clone(&done),
+            ));
+        }
         for _ in 0..2 {
             let (house, stop) = (Arc::clone(house), Arc::clone(&stop));
             tasks.spawn(async move {
@@ -193,7 +199,9 @@ async fn write(
     stop: Arc<AtomicBool>,
     done: Arc<AtomicUsize>,
 ) {
-    let mut pace = tokio::time::interval(Duration::from_micros(1_000_000 / WRITES_PER_SECOND));
+    let mut pace = tokio::time::interval(Duration::from_micros(
+        WRITERS as u64 * 1_000_000 / WRITES_PER_SECOND,
+    ));
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ first as u64);
     let mut ids: Vec<(String, String)> = Vec::new();
     let all = format!("/api/v1/kbs/{kb}/documents");
@@ -440,12 +448,15 @@ fn engine_of(house: &House) -> Engine {
 #[test]
 fn a_backup_made_while_fifty_writes_a_second_go_on_restores_to_one_moment() {
     on_both_engines(|house| async move {
-        let house = Arc::new(house);
-        let kb = house.base("Papers", "restricted").await;
-        house.base("Empty", "open").await;
         let engine = engine_of(&house);
+        let mut house = Arc::new(house);
         let (mut rates, mut held_in_all) = (Vec::new(), 0);
         for round in 0..rounds() {
+            if round > 0 && round % ROUNDS_OF_A_HOUSE == 0 {
+                println!("{engine:?}: {round} rounds");
+                house = Arc::new(House::new(engine, &[]).await);
+            }
+            let kb = house.base(&format!("Papers {round}"), "restricted").await;
             let writers = Writers::start(&house, &kb, 10_000 * round);
             writers.have_written(WRITES_BEFORE).await;
             let bytes = receive(&house).await;

@@ -200,6 +200,15 @@ impl House {
         Self::open((folder, database), extra, (clock, chance)).await
     }
 
+    /// Another node on this one's database, with a folder of its own.
+    pub async fn beside(&self, extra: &[(&str, &str)]) -> Self {
+        let place = (
+            tempfile::tempdir().unwrap(),
+            Some(self.app.settings.database.clone()),
+        );
+        Self::open(place, extra, (self.clock.clone(), Chance::system())).await
+    }
+
     /// The same folder and database opened again, by a process with other settings.
     pub async fn restarted(self, extra: &[(&str, &str)]) -> Self {
         self.app.core.db.clone().close().await;
@@ -335,22 +344,17 @@ impl House {
 
     /// The same, for a least role.
     pub async fn document_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
-        let document = self.upload_for(kb, filename, text, role).await;
+        let made = self.upload(kb, filename, text, role).await.ok();
         self.work().await;
-        document
+        made["document_id"].as_str().unwrap().to_owned()
     }
 
-    /// Puts a document in; nothing is done about it yet.
-    pub async fn upload(&self, kb: &str, filename: &str, text: &str) -> String {
-        self.upload_for(kb, filename, text, "viewer").await
-    }
-
-    async fn upload_for(&self, kb: &str, filename: &str, text: &str, role: &str) -> String {
+    /// Puts a document in, whoever is to read it; nothing is done about it yet.
+    pub async fn upload(&self, kb: &str, filename: &str, text: &str, role: &str) -> Answer {
         let path = format!("/api/v1/kbs/{kb}/documents?filename={filename}&least_role={role}");
         let mut request = request(Method::POST, &path, None, &Value::Null);
         *request.body_mut() = Body::from(text.to_owned());
-        let made = read(in_process(&self.router, request).await).await.ok();
-        made["document_id"].as_str().unwrap().to_owned()
+        read(in_process(&self.router, request).await).await
     }
 
     /// Does all waiting jobs and writes the activity.

@@ -6,10 +6,14 @@ mod backup;
 mod doors;
 mod examples;
 mod facts;
+#[path = "../../../store/tests/it/fake_s3.rs"]
+#[expect(dead_code, reason = "the tests of the store use the rest of it")]
+mod fake_s3;
 mod generated;
 mod house;
 mod mcp;
 mod models;
+mod nodes;
 mod openai;
 mod process;
 mod refusals;

@@ -136,7 +136,15 @@ fn search_gives_text_and_the_same_in_structure() {
         let fields: Vec<&str> = structure.keys().map(String::as_str).collect();
         assert_eq!(
             fields,
-            ["kb_id", "as_of", "limit", "limit_reached", "chunks"]
+            [
+                "kb_id",
+                "as_of",
+                "limit",
+                "limit_reached",
+                "chunks",
+                // Beyond the page, which lets clients expect more fields.
+                "notes"
+            ]
         );
         assert_eq!(structure["kb_id"], json!(kb));
         assert_eq!(
@@ -153,7 +161,8 @@ fn search_gives_text_and_the_same_in_structure() {
                 "seq",
                 "filename",
                 "text",
-                "truncated"
+                "truncated",
+                "folded"
             ]
         );
         assert_eq!(

@@ -349,7 +349,7 @@ fn a_page_that_did_not_change_is_not_sent_again() {
         let same = pull(&house, &token, &kb, &id).await;
         let asked = site.asked();
         site.change("/a.txt", |page| {
-            (page.etag, page.body) = (Some("\"2\"".to_owned()), "The harbour closes.".to_owned())
+            (page.etag, page.body) = (Some("\"2\"".to_owned()), "The harbour closes.".to_owned());
         });
         let other = pull(&house, &token, &kb, &id).await;
 
@@ -388,7 +388,7 @@ fn a_page_is_missing_when_it_was_gone_twice_and_comes_back() {
         let gone = texts(&house, &token, &kb, "harbour").await.len();
         let thrice = pull(&house, &token, &kb, &id).await;
         site.change("/a.txt", |page| {
-            (page.status, page.etag) = (200, Some("\"1\"".to_owned()))
+            (page.status, page.etag) = (200, Some("\"1\"".to_owned()));
         });
         let back = pull(&house, &token, &kb, &id).await;
 

@@ -1,17 +1,22 @@
 //! The terms of one visibility class of a base, in one tantivy index.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::near::Print;
 use model::text::{self, Asked, Kind, Languages};
 use serde::{Deserialize, Serialize};
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy, NoMergePolicy};
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term,
+    FutureResult, Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
+    TantivyDocument, Term,
 };
 
 use super::collect::{Best, Scored};
@@ -21,8 +26,8 @@ use super::rows::ChunkRow;
 /// The fast field that holds a row's ordinal.
 pub(super) const ORDINAL: &str = "ordinal";
 
-/// The fast field that tells texts of the same words.
-const PRINT: &str = "print";
+/// The fast fields that hold a row's [`Print`].
+const PRINT: [&str; 3] = ["words", "sketch", "telling"];
 
 /// The fast field that holds the [`Languages`] of a row.
 const LANGUAGES: &str = "languages";
@@ -41,7 +46,7 @@ pub const STEM_WEIGHT: f32 = 1.0;
 pub const GRAM_WEIGHT: f32 = 0.35;
 
 /// What a stem that matches the title or a heading counts.
-pub const HEAD_WEIGHT: f32 = 0.4;
+pub const HEAD_WEIGHT: f32 = 0.6;
 
 /// How many times longer texts are said to be on average than they are, so that length and
 /// repetition count less: tantivy's fixed k1 = 1.2 and b = 0.75 become 0.6 and 0.5.
@@ -53,6 +58,34 @@ pub(super) struct Class {
     reader: IndexReader,
     writer: Option<IndexWriter>,
     mark: Mark,
+    /// Segments in merges that are under way.
+    merging: HashSet<SegmentId>,
+}
+
+/// A merge under way. Nobody needs to hold the class meanwhile.
+pub(super) struct Merge {
+    segments: Vec<SegmentId>,
+    /// Whether rows were purged from them.
+    holed: bool,
+    merged: FutureResult<Option<SegmentMeta>>,
+}
+
+/// A merge that has ended, for [`Class::end_merge`].
+pub(super) struct Merged {
+    segments: Vec<SegmentId>,
+    pub(super) holed: bool,
+    outcome: tantivy::Result<()>,
+}
+
+impl Merge {
+    /// Waits for its end.
+    pub(super) fn wait(self) -> Merged {
+        Merged {
+            segments: self.segments,
+            holed: self.holed,
+            outcome: self.merged.wait().map(drop),
+        }
+    }
 }
 
 /// How far an index has come, kept in its last commit.
@@ -68,7 +101,7 @@ pub(super) struct Mark {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read {
     pub(super) ordinal: u32,
-    pub(super) print: u64,
+    pub(super) print: Print,
     pub(super) languages: Languages,
 }
 
@@ -104,6 +137,7 @@ impl Class {
             reader,
             writer: None,
             mark,
+            merging: HashSet::new(),
         })
     }
 
@@ -141,10 +175,17 @@ impl Class {
         document.add_u64(fields.ordinal, row.span.ordinal as u64);
         let read = Read {
             ordinal: row.span.ordinal as u32,
-            print: print(&terms.words),
+            print: Print::of(&row.text, &terms),
             languages: Languages::default().with(terms.language),
         };
-        document.add_u64(fields.print, read.print);
+        let Print {
+            words,
+            sketch,
+            telling,
+        } = read.print;
+        for (field, part) in fields.print.into_iter().zip([words, sketch, telling]) {
+            document.add_u64(field, part);
+        }
         document.add_u64(fields.languages, u64::from(read.languages.bits()));
         for (field, terms) in [
             (fields.word, terms.words),
@@ -171,26 +212,74 @@ impl Class {
         self.reader.reload()
     }
 
-    /// Removes rows for good. The files that held their terms go with [`Class::sweep`], once no
-    /// search reads them.
-    pub(super) fn purge(&mut self, ordinals: &[u32], mark: Mark) -> tantivy::Result<()> {
+    /// Removes rows for good. Segments with at most `at_once` rows lose their words before this
+    /// returns; larger ones wait for [`Class::start_merge`].
+    pub(super) fn purge(
+        &mut self,
+        ordinals: &[u32],
+        mark: Mark,
+        at_once: u32,
+    ) -> tantivy::Result<()> {
         let fields = Fields::of(&self.index.schema());
         for &ordinal in ordinals {
             self.writer()?
                 .delete_term(Term::from_field_u64(fields.ordinal, u64::from(ordinal)));
         }
         self.commit(mark)?;
-        let holed: Vec<_> = self
-            .index
-            .searchable_segment_metas()?
-            .iter()
-            .filter(|segment| segment.has_deletes())
+        let small: Vec<_> = self
+            .idle_segments()?
+            .into_iter()
+            .filter(|segment| segment.has_deletes() && segment.max_doc() <= at_once)
             .map(|segment| segment.id())
             .collect();
-        for segment in holed {
+        for segment in small {
             self.writer()?.merge(&[segment]).wait()?;
         }
         self.reader.reload()
+    }
+
+    /// Starts the next merge that is worth it: of a segment with purged rows in it, else of many
+    /// small segments into one.
+    pub(super) fn start_merge(&mut self) -> tantivy::Result<Option<Merge>> {
+        let idle = self.idle_segments()?;
+        let holed = idle.iter().find(|segment| segment.has_deletes());
+        let segments = if let Some(segment) = holed {
+            vec![segment.id()]
+        } else {
+            let worth = LogMergePolicy::default().compute_merge_candidates(&idle);
+            match worth.into_iter().next() {
+                Some(candidate) => candidate.0,
+                None => return Ok(None),
+            }
+        };
+        let merged = self.writer()?.merge(&segments);
+        self.merging.extend(&segments);
+        Ok(Some(Merge {
+            holed: holed.is_some(),
+            segments,
+            merged,
+        }))
+    }
+
+    /// A merge has ended, well or badly.
+    pub(super) fn end_merge(&mut self, merged: Merged) -> tantivy::Result<()> {
+        for segment in &merged.segments {
+            self.merging.remove(segment);
+        }
+        merged.outcome?;
+        self.reader.reload()
+    }
+
+    /// Whether a merge is under way.
+    pub(super) fn is_merging(&self) -> bool {
+        !self.merging.is_empty()
+    }
+
+    /// Segments in no merge.
+    fn idle_segments(&self) -> tantivy::Result<Vec<SegmentMeta>> {
+        let mut segments = self.index.searchable_segment_metas()?;
+        segments.retain(|segment| !self.merging.contains(&segment.id()));
+        Ok(segments)
     }
 
     /// Deletes the files that no search reads any more.
@@ -199,18 +288,26 @@ impl Class {
         Ok(())
     }
 
-    /// Lets go of the writer's threads and memory, after the merges that are under way.
+    /// Lets go of the writer's threads and memory, unless a merge needs them.
     pub(super) fn rest(&mut self) -> tantivy::Result<()> {
-        if let Some(writer) = self.writer.take() {
+        if self.merging.is_empty()
+            && let Some(writer) = self.writer.take()
+        {
             writer.wait_merging_threads()?;
-            self.reader.reload()?;
         }
         Ok(())
     }
 
     fn writer(&mut self) -> tantivy::Result<&mut IndexWriter> {
         if self.writer.is_none() {
-            self.writer = Some(self.index.writer_with_num_threads(1, WRITER_BYTES)?);
+            let options = IndexWriterOptions::builder()
+                .num_worker_threads(1)
+                .memory_budget_per_thread(WRITER_BYTES)
+                .build();
+            let writer: IndexWriter = self.index.writer_with_options(options)?;
+            // What is merged, and when, is said by `start_merge`, so that no lock waits for it.
+            writer.set_merge_policy(Box::new(NoMergePolicy));
+            self.writer = Some(writer);
         }
         Ok(self.writer.as_mut().expect("made above"))
     }
@@ -221,13 +318,18 @@ pub(super) fn read(searcher: &Searcher) -> tantivy::Result<Vec<Read>> {
     let mut all = Vec::with_capacity(searcher.num_docs() as usize);
     for segment in searcher.segment_readers() {
         let columns = segment.fast_fields();
-        let (ordinals, prints) = (columns.u64(ORDINAL)?, columns.u64(PRINT)?);
-        let languages = columns.u64(LANGUAGES)?;
+        let (ordinals, languages) = (columns.u64(ORDINAL)?, columns.u64(LANGUAGES)?);
+        let [words, sketches, telling] = PRINT.map(|name| columns.u64(name));
+        let (words, sketches, telling) = (words?, sketches?, telling?);
         for row in segment.doc_ids_alive() {
             if let Some(ordinal) = ordinals.first(row) {
                 all.push(Read {
                     ordinal: ordinal as u32,
-                    print: prints.first(row).unwrap_or(0),
+                    print: Print {
+                        words: words.first(row).unwrap_or(0),
+                        sketch: sketches.first(row).unwrap_or(0),
+                        telling: telling.first(row).unwrap_or(0),
+                    },
                     languages: Languages::from_bits(languages.first(row).unwrap_or(0) as u32),
                 });
             }
@@ -260,13 +362,31 @@ pub(super) fn best(
         return Ok(Vec::new());
     }
     let query = BooleanQuery::new(clauses);
-    searcher.search_with_statistics_provider(&query, &Best { depth, keep }, statistics)
+    searcher.search_with_statistics_provider(&query, &Best::new(depth, keep), statistics)
 }
 
 /// Counts over all the classes that an asker sees, so that scores depend on nothing else and are
 /// the same as if these classes were one index.
 pub(super) struct Statistics<'a> {
     pub(super) searchers: &'a [&'a Searcher],
+}
+
+impl Statistics<'_> {
+    /// Whether the word is in so many rows that it tells none of them.
+    pub(super) fn is_common(&self, word: &str, languages: Languages) -> tantivy::Result<bool> {
+        const ROWS_MIN: u64 = 20;
+        const SHARE: u64 = 10;
+        let asked = text::of_query(word, languages);
+        let Some(searcher) = self.searchers.first() else {
+            return Ok(false);
+        };
+        let Some(term) = asked.iter().find(|term| term.kind == Kind::Word) else {
+            return Ok(false);
+        };
+        let field = Fields::of(searcher.schema()).word;
+        let rows = self.doc_freq(&Term::from_field_text(field, &term.text))?;
+        Ok(ROWS_MIN <= rows && self.total_num_docs()? <= rows * SHARE)
+    }
 }
 
 impl Bm25StatisticsProvider for Statistics<'_> {
@@ -313,12 +433,12 @@ pub fn form() -> String {
 }
 
 /// Counts up whenever the fields below change.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Fields {
     ordinal: Field,
-    print: Field,
+    print: [Field; 3],
     languages: Field,
     word: Field,
     stem: Field,
@@ -331,7 +451,7 @@ impl Fields {
         let field = |name| schema.get_field(name).expect("the schema is ours");
         Self {
             ordinal: field(ORDINAL),
-            print: field(PRINT),
+            print: PRINT.map(field),
             languages: field(LANGUAGES),
             word: field("word"),
             stem: field("stem"),
@@ -354,7 +474,9 @@ impl Fields {
 fn schema() -> Schema {
     let mut schema = Schema::builder();
     schema.add_u64_field(ORDINAL, NumericOptions::default() | INDEXED | FAST);
-    schema.add_u64_field(PRINT, FAST);
+    for name in PRINT {
+        schema.add_u64_field(name, FAST);
+    }
     schema.add_u64_field(LANGUAGES, FAST);
     let counted = TextFieldIndexing::default()
         .set_index_option(IndexRecordOption::WithFreqs)
@@ -382,15 +504,4 @@ fn tokens(terms: Vec<String>) -> PreTokenizedString {
         text: String::new(),
         tokens,
     }
-}
-
-/// The same number for texts of the same words (FNV-1a, 64 bits).
-fn print(words: &[String]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for word in words {
-        for byte in word.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::{Mutex, PoisonError};
 
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::Column;
@@ -34,16 +35,30 @@ impl PartialOrd for Scored {
     }
 }
 
-/// Collects the best `depth` rows for which `keep` is true.
+/// Collects the best `depth` rows for which `keep` is true, over all that it is given to.
 ///
 /// The filter is asked before a row enters the list, and only about rows that would enter it, so
-/// that blocks which cannot reach the list are still skipped.
+/// that blocks which cannot reach the list are still skipped: those of later segments too, as they
+/// are held against what was found in earlier ones.
 pub(super) struct Best<F> {
-    pub(super) depth: usize,
-    pub(super) keep: F,
+    depth: usize,
+    keep: F,
+    /// The worst on top.
+    kept: Mutex<BinaryHeap<Reverse<Scored>>>,
+}
+
+impl<F> Best<F> {
+    pub(super) fn new(depth: usize, keep: F) -> Self {
+        Self {
+            depth,
+            keep,
+            kept: Mutex::new(BinaryHeap::with_capacity(depth + 1)),
+        }
+    }
 }
 
 impl<F: Fn(u32) -> bool + Send + Sync> Collector for Best<F> {
+    /// What the collector holds at the end.
     type Fruit = Vec<Scored>;
     type Child = NoChild;
 
@@ -62,8 +77,13 @@ impl<F: Fn(u32) -> bool + Send + Sync> Collector for Best<F> {
         reader: &SegmentReader,
     ) -> tantivy::Result<Vec<Scored>> {
         let ordinals: Column<u64> = reader.fast_fields().u64(ORDINAL)?;
-        let mut best: BinaryHeap<Reverse<Scored>> = BinaryHeap::with_capacity(self.depth + 1);
-        let mut floor = Score::MIN;
+        let mut best = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        // Just below the worst: an equal score may still belong to an older row.
+        let floor_of = |best: &BinaryHeap<Reverse<Scored>>| match best.peek() {
+            Some(worst) if best.len() >= self.depth => worst.0.score.next_down(),
+            _ => Score::MIN,
+        };
+        let mut floor = floor_of(&best);
         weight.for_each_pruning(floor, reader, &mut |doc: DocId, score: Score| {
             if let Some(ordinal) = ordinals.first(doc) {
                 let found = Reverse(Scored {
@@ -82,21 +102,17 @@ impl<F: Fn(u32) -> bool + Send + Sync> Collector for Best<F> {
                     if full {
                         best.pop();
                     }
-                    if best.len() >= self.depth
-                        && let Some(worst) = best.peek()
-                    {
-                        // Just below: an equal score may still belong to an older row.
-                        floor = worst.0.score.next_down();
-                    }
+                    floor = floor_of(&best);
                 }
             }
             floor
         })?;
-        Ok(best.into_iter().map(|found| found.0).collect())
+        Ok(Vec::new())
     }
 
-    fn merge_fruits(&self, segments: Vec<Vec<Scored>>) -> tantivy::Result<Vec<Scored>> {
-        Ok(segments.into_iter().flatten().collect())
+    fn merge_fruits(&self, _: Vec<Vec<Scored>>) -> tantivy::Result<Vec<Scored>> {
+        let mut best = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(best.drain().map(|found| found.0).collect())
     }
 }
 

@@ -1,24 +1,36 @@
-//! Bringing a base's cache up to its head, from the rows of a transaction.
+//! Bringing a base's cache up to its head, on threads of its own.
+//!
+//! A pass reads what the cache lacks in short transactions and feeds it, while searches go on over
+//! what is there. Whoever needs more than that asks for a pass and waits for its end; a caller
+//! that gives up waiting stops nothing.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use model::{ChunkId, KbId, RecordTime, TenantId};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 
 use super::base::Base;
 use super::rows::{ChunkRow, ChunkSpan};
-use super::{BaseIndex, IndexError, class};
+use super::{BaseIndex, Habits, IndexError, class};
 use crate::chunks::{self, Chunk, Span};
 use crate::models::Serving;
 use crate::{Db, StoreError, Tx, bases, documents, vectors};
 
 /// Bases kept open at once; the one used longest ago is closed for another.
 const OPEN_MAX: usize = 64;
+
+/// Passes that read and feed at the same time; each lets others in between its batches.
+const FEEDERS: usize = 2;
+
+/// Merges of one base at the same time.
+const MERGERS: usize = 2;
 
 /// Rows read from SQL and indexed at once: some 2 MB of text.
 const BATCH: u32 = 1_000;
@@ -45,83 +57,132 @@ pub struct Indexes {
 }
 
 struct Shared {
+    db: Db,
     folder: PathBuf,
+    habits: Habits,
     /// The one used last at the end.
     open: Mutex<Vec<(KbId, Arc<Slot>)>>,
+    feeders: Semaphore,
+    closed: AtomicBool,
 }
 
 /// A base's place among the open ones.
 struct Slot {
+    tenant: TenantId,
+    kb: KbId,
     /// Where its cache is.
     folder: PathBuf,
-    /// Set once opened; read without waiting for a feeder.
+    /// Set once opened; read without waiting for a pass.
     ready: Mutex<Option<Arc<Base>>>,
-    /// Held by the one that feeds. Others who wait find their rows fed when it is their turn.
-    turn: tokio::sync::Mutex<Progress>,
+    asked: Mutex<Asked>,
+    /// How many passes have ended, and how the last one did.
+    ended: watch::Sender<Ended>,
     /// Counts the batches, so that a writer rests only when none came after.
     fed: AtomicU64,
+    mergers: AtomicUsize,
+    /// Whether it is never closed for another.
+    kept: AtomicBool,
     /// Told how many rows are indexed, for who waits for a cache that is built anew.
     indexed: Arc<AtomicU64>,
 }
 
-/// How far a feeder came. Callers give up waiting; the next one goes on from here.
+/// What was asked of a base's passes.
 #[derive(Default)]
-struct Progress {
-    /// Rows read for a cache that is not open yet, and the head when their reading began.
-    spans: Arc<Vec<ChunkSpan>>,
-    began: Option<RecordTime>,
+struct Asked {
+    /// Whether passes are being made.
+    running: bool,
+    /// Whether another is to follow the one under way.
+    again: bool,
+    /// A cache built anew that is to take the place of this one.
+    beside: Option<Arc<Slot>>,
+    wanted: Wanted,
 }
 
-/// Whose vectors are wanted beside the words.
-#[derive(Clone, Copy)]
-enum Meaning<'a> {
-    /// Nobody's.
-    None,
-    /// Those that searches ask for.
-    Serving(&'a Serving),
-    /// Those that searches will ask for soon.
-    Warming(&'a str),
+/// The models whose vectors are wanted beside the words.
+#[derive(Default)]
+struct Wanted {
+    /// The one that searches ask for.
+    serving: Option<Serving>,
+    /// The one that they will ask for soon.
+    warming: Option<String>,
+}
+
+impl Wanted {
+    /// Adds a wish for the vectors that searches ask for; the latest switch counts.
+    fn serve(&mut self, serving: Option<&Serving>) {
+        let since = self.serving.as_ref().map(|known| known.since);
+        if let Some(serving) = serving.filter(|new| since.is_none_or(|since| since <= new.since)) {
+            self.serving = Some(serving.clone());
+            self.warming.take_if(|model| *model == serving.model);
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Ended {
+    passes: u64,
+    failure: Option<Arc<StoreError>>,
 }
 
 impl Indexes {
-    /// The caches in the folder, which is made if it is not there.
+    /// The caches of the store's bases in the folder, which is made if it is not there.
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn open(folder: PathBuf) -> Result<Self, StoreError> {
+    pub fn open(db: Db, folder: PathBuf) -> Result<Self, StoreError> {
+        Self::with(db, folder, Habits::default())
+    }
+
+    /// As [`Indexes::open`], with habits of its own.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn with(db: Db, folder: PathBuf, habits: Habits) -> Result<Self, StoreError> {
         fs::create_dir_all(&folder)
             .and_then(|()| remove_unfinished(&folder))
             .map_err(|error| StoreError::failed("make the search cache's folder", error))?;
         Ok(Self {
             shared: Arc::new(Shared {
+                db,
                 folder,
+                habits,
                 open: Mutex::default(),
+                feeders: Semaphore::new(FEEDERS),
+                closed: AtomicBool::new(false),
             }),
         })
     }
 
-    /// The base's cache with everything in it that the transaction sees: rows, closings, purges,
-    /// reading orders, and the vectors of the model that the base is searched with.
+    /// The base's cache with everything in it that is written now: rows, closings, purges, reading
+    /// orders, and the vectors of the model that the base is searched with. Waits for as long as
+    /// that takes.
     ///
-    /// What is written after the transaction's snapshot stays unseen by the answer's searches. If
-    /// the base was switched to another model since, the answer has no vectors.
+    /// What is written later stays unseen by the answer's searches; if the base was switched to
+    /// another model since, the answer has no vectors. No transaction may be open meanwhile: the
+    /// cache is fed by others.
     ///
     /// # Errors
     /// If SQL or the cache's folder fails. A cache that cannot be read is made anew first.
     pub async fn synced(
         &self,
-        tx: &mut Tx,
+        tenant: TenantId,
         kb: KbId,
         serving: Option<&Serving>,
     ) -> Result<BaseIndex, StoreError> {
-        let meaning = serving.map_or(Meaning::None, Meaning::Serving);
-        let (base, head) = self.brought_up(tx, kb, meaning).await?;
-        let model = serving.filter(|serving| base.serves(head, serving));
-        Ok(BaseIndex {
-            base,
-            head,
-            model: model.map(|serving| serving.model.clone()),
-        })
+        let head = self.head(tenant, kb).await?;
+        let slot = self.slot(tenant, kb);
+        loop {
+            if let Some(base) = slot.ready().filter(|base| base.covers(head)) {
+                let model = serving.filter(|serving| base.serves(head, serving));
+                let is_over = |serving: &Serving| base.serves_later(serving);
+                if model.is_some() || serving.is_none_or(is_over) {
+                    let model = model.map(|serving| serving.model.clone());
+                    return Ok(BaseIndex { base, head, model });
+                }
+            }
+            let wanted = |asked: &mut Asked| asked.wanted.serve(serving);
+            self.shared.passed(&slot, wanted).await?;
+        }
     }
 
     /// Reads the vectors of a model beside those that searches ask for, so that the first search
@@ -129,59 +190,92 @@ impl Indexes {
     ///
     /// # Errors
     /// As [`Indexes::synced`].
-    pub async fn warm(&self, tx: &mut Tx, kb: KbId, model: &str) -> Result<(), StoreError> {
-        let meaning = Meaning::Warming(model);
-        self.brought_up(tx, kb, meaning).await.map(drop)
+    pub async fn warm(&self, tenant: TenantId, kb: KbId, model: &str) -> Result<(), StoreError> {
+        let head = self.head(tenant, kb).await?;
+        let slot = self.slot(tenant, kb);
+        let is_there = |base: &Arc<Base>| {
+            let reach = base.reach(model).and_then(|reach| reach.head);
+            base.covers(head) && reach.is_some_and(|reach| head <= reach)
+        };
+        let wanted = |asked: &mut Asked| asked.wanted.warming = Some(model.to_owned());
+        while !slot.ready().as_ref().is_some_and(is_there) {
+            self.shared.passed(&slot, wanted).await?;
+        }
+        Ok(())
     }
 
-    /// The base's cache for words alone, if it has all rows that the transaction sees. Waits for
+    /// The base's cache for words alone, if everything that is written now is in it. Waits for
     /// nothing.
+    ///
+    /// # Errors
+    /// If SQL fails.
     pub async fn words_at_hand(
         &self,
-        tx: &mut Tx,
+        tenant: TenantId,
         kb: KbId,
     ) -> Result<Option<BaseIndex>, StoreError> {
-        let Some(head) = bases::head(tx, kb).await? else {
-            return Ok(None);
-        };
-        let base = self.slot(kb).ready().filter(|base| base.covers(head));
-        Ok(base.map(|base| BaseIndex {
+        let head = self.head(tenant, kb).await?;
+        let base = self.slot(tenant, kb).ready();
+        Ok(base.filter(|base| base.covers(head)).map(|base| BaseIndex {
             base,
             head,
             model: None,
         }))
     }
 
-    async fn brought_up(
-        &self,
-        tx: &mut Tx,
-        kb: KbId,
-        meaning: Meaning<'_>,
-    ) -> Result<(Arc<Base>, RecordTime), StoreError> {
-        let Some(head) = bases::head(tx, kb).await? else {
+    async fn head(&self, tenant: TenantId, kb: KbId) -> Result<RecordTime, StoreError> {
+        let head = bases::head(&mut self.shared.db.read(tenant).await?, kb).await?;
+        head.ok_or_else(|| {
             let source = format!("the tenant has no base `{kb}`");
-            return Err(StoreError::failed("search a base", source));
+            StoreError::failed("search a base", source)
+        })
+    }
+
+    /// Asks for the base's cache to be brought up, with the vectors of the model that it is
+    /// searched with; waits for nothing.
+    pub fn follow(&self, tenant: TenantId, kb: KbId, serving: Option<&Serving>) {
+        let slot = self.slot(tenant, kb);
+        self.shared.ask(&slot, |asked| asked.wanted.serve(serving));
+    }
+
+    /// Whether the base's cache knows everything up to `head`, with the vectors of the model that
+    /// it is searched with.
+    pub fn covers(&self, kb: KbId, head: RecordTime, serving: Option<&Serving>) -> bool {
+        self.opened(kb).is_some_and(|(_, base)| {
+            base.covers(head) && serving.is_none_or(|serving| base.serves(head, serving))
+        })
+    }
+
+    /// Whether the base's cache is open.
+    pub fn is_open(&self, kb: KbId) -> bool {
+        self.shared.open().iter().any(|(known, _)| *known == kb)
+    }
+
+    /// Whether there are files of a cache of the base, open or not.
+    pub fn has_files(&self, kb: KbId) -> bool {
+        self.shared.folder(kb).exists()
+    }
+
+    /// Keeps the base's cache open whatever others are searched.
+    pub fn keep(&self, tenant: TenantId, kb: KbId) {
+        self.slot(tenant, kb).kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Merges what is worth merging and waits for it: the words of purged rows are in no file of
+    /// the cache then. A cache that is not open is not opened for it.
+    ///
+    /// # Errors
+    /// If the cache's files fail; it is made anew then.
+    pub async fn settled(&self, kb: KbId) -> Result<(), StoreError> {
+        let Some((slot, base)) = self.opened(kb) else {
+            return Ok(());
         };
-        let slot = self.slot(kb);
-        if let Some(base) = slot.ready().filter(|base| meaning.is_in(base, head)) {
-            return Ok((base, head));
-        }
-        let mut progress = slot.turn.lock().await;
-        let base = match self
-            .follow(&slot, &mut progress, tx, kb, (head, meaning))
-            .await
-        {
-            Err(Failure::Cache(error)) => {
-                tracing::warn!(%error, base = %kb, "search cache failed and is made anew");
-                slot.set_ready(None);
-                *progress = Progress::default();
-                class::remove(&self.folder(kb)).map_err(|error| cache(error.into()))?;
-                self.follow(&slot, &mut progress, tx, kb, (head, meaning))
-                    .await
-            }
-            done => done,
-        };
-        Ok((base.map_err(Failure::store)?, head))
+        let settling = spawn_blocking(move || base.settle()).await;
+        let settled = settling.map_err(|stopped| StoreError::failed("merge a cache", stopped))?;
+        settled.map_err(|error| {
+            self.shared.break_down(&slot, &error);
+            cache(error)
+        })
     }
 
     /// Closes the base's cache; its files stay.
@@ -189,17 +283,15 @@ impl Indexes {
         self.shared.open().retain(|(open, _)| *open != kb);
     }
 
-    /// Closes the base's cache after its writer's merges; its files stay.
+    /// Closes the base's cache after its merges; its files stay.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// If the files fail.
     pub async fn close(&self, kb: KbId) -> Result<(), StoreError> {
-        let slot = self.slot(kb);
-        let _turn = slot.turn.lock().await;
-        if let Some(base) = slot.ready() {
-            blocking(move || base.rest())
-                .await
-                .map_err(Failure::store)?;
+        self.settled(kb).await?;
+        if let Some((_, base)) = self.opened(kb) {
+            let resting = spawn_blocking(move || base.rest()).await;
+            resting.map_err(|stopped| StoreError::failed("close a cache", stopped))??;
         }
         self.forget(kb);
         Ok(())
@@ -212,70 +304,37 @@ impl Indexes {
     /// If SQL or the folder fails; the cache is then as it was, or is made at the next search.
     pub async fn rebuild(
         &self,
-        db: &Db,
         tenant: TenantId,
         kb: KbId,
         indexed: Arc<AtomicU64>,
     ) -> Result<(), StoreError> {
-        let folder = self.folder(kb);
-        let (beside, former) = (folder.with_extension(BESIDE), folder.with_extension(FORMER));
-        remove_all([&beside, &former]).await?;
-        let fresh = Arc::new(Slot::at(beside.clone(), indexed));
-        let mut progress = Progress::default();
-        let mut tx = db.read(tenant).await?;
-        self.build(&fresh, &mut progress, &mut tx, kb).await?;
-        drop(tx);
-
-        // From here on nobody feeds the old one. Searches read it until the new one is open.
-        let slot = self.slot(kb);
-        let mut turn = slot.turn.lock().await;
-        let mut tx = db.read(tenant).await?;
-        let head = self.build(&fresh, &mut progress, &mut tx, kb).await?;
-        for base in [fresh.ready(), slot.ready()].into_iter().flatten() {
-            // A writer at rest writes no more to the folder that is moved under it.
-            blocking(move || Ok(base.rest()?))
-                .await
-                .map_err(Failure::store)?;
-        }
-        drop(fresh);
-        blocking(move || {
-            match fs::rename(&folder, &former) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
-            Ok(fs::rename(&beside, &folder)?)
-        })
-        .await
-        .map_err(Failure::store)?;
-        *turn = Progress::default();
-        let opened = self.load(&slot, &mut turn, &mut tx, kb, head).await;
-        opened.map_err(Failure::store)?;
-        let former = self.folder(kb).with_extension(FORMER);
-        remove_all([&former]).await
+        let folder = self.shared.folder(kb);
+        let beside = folder.with_extension(BESIDE);
+        let former = folder.with_extension(FORMER);
+        let removing = [beside.clone(), former.clone()];
+        remove_all(removing).await?;
+        let fresh = Arc::new(Slot::new(tenant, kb, beside, indexed));
+        self.shared.passed(&fresh, |_| {}).await?;
+        // Nobody feeds the old one from there on; what was written meanwhile is fed to the new one.
+        let slot = self.slot(tenant, kb);
+        self.shared
+            .passed(&slot, |asked| asked.beside = Some(fresh))
+            .await?;
+        remove_all([former]).await
     }
 
-    /// Feeds a cache all that the transaction sees; the base's head.
-    async fn build(
-        &self,
-        slot: &Arc<Slot>,
-        progress: &mut Progress,
-        tx: &mut Tx,
-        kb: KbId,
-    ) -> Result<RecordTime, StoreError> {
-        let Some(head) = bases::head(tx, kb).await? else {
-            let source = format!("the tenant has no base `{kb}`");
-            return Err(StoreError::failed("build a search cache", source));
-        };
-        let built = self.follow(slot, progress, tx, kb, (head, None)).await;
-        built.map_err(Failure::store)?;
-        Ok(head)
+    /// Ends all passes after the batch that each is at; none begins any more.
+    pub fn stop(&self) {
+        self.shared.closed.store(true, Ordering::Relaxed);
     }
 
-    fn folder(&self, kb: KbId) -> PathBuf {
-        self.shared.folder.join(kb.to_string())
+    fn opened(&self, kb: KbId) -> Option<(Arc<Slot>, Arc<Base>)> {
+        let open = self.shared.open();
+        let (_, slot) = open.iter().find(|(known, _)| *known == kb)?;
+        Some((slot.clone(), slot.ready()?))
     }
 
-    fn slot(&self, kb: KbId) -> Arc<Slot> {
+    fn slot(&self, tenant: TenantId, kb: KbId) -> Arc<Slot> {
         let mut open = self.shared.open();
         let slot = if let Some(place) = open.iter().position(|(known, _)| *known == kb) {
             open.remove(place).1
@@ -286,87 +345,11 @@ impl Indexes {
             {
                 open.remove(idle);
             }
-            Arc::new(Slot::at(self.folder(kb), Arc::default()))
+            let folder = self.shared.folder(kb);
+            Arc::new(Slot::new(tenant, kb, folder, Arc::default()))
         };
         open.push((kb, slot.clone()));
         slot
-    }
-
-    async fn follow(
-        &self,
-        slot: &Arc<Slot>,
-        progress: &mut Progress,
-        tx: &mut Tx,
-        kb: KbId,
-        (head, meaning): (RecordTime, Meaning<'_>),
-    ) -> Result<Arc<Base>, Failure> {
-        let base = match slot.ready() {
-            Some(base) if meaning.is_in(&base, head) => return Ok(base),
-            Some(base) => base,
-            None => self.load(slot, progress, tx, kb, head).await?,
-        };
-        changes(&base, tx, kb, head).await?;
-        rows(slot, &base, tx, kb, head).await?;
-        let since = base.whole().unwrap_or(RecordTime::from_micros(i64::MIN));
-        for order in documents::chunk_orders_since(tx, kb, since).await? {
-            let order: Vec<u32> = order.into_iter().map(|ordinal| ordinal as u32).collect();
-            base.line_up(&order);
-        }
-        base.set_whole(head);
-        match meaning {
-            Meaning::None => {}
-            Meaning::Serving(serving) => {
-                if base.serve(serving) {
-                    codes(&base, tx, kb, &serving.model, head).await?;
-                }
-            }
-            Meaning::Warming(model) => {
-                base.warm(model);
-                codes(&base, tx, kb, model, head).await?;
-            }
-        }
-        Ok(base)
-    }
-
-    /// Opens the cache against all rows of the base.
-    async fn load(
-        &self,
-        slot: &Slot,
-        progress: &mut Progress,
-        tx: &mut Tx,
-        kb: KbId,
-        head: RecordTime,
-    ) -> Result<Arc<Base>, Failure> {
-        let began = *progress.began.get_or_insert(head);
-        loop {
-            let after = progress.spans.last().map_or(-1, |span| span.ordinal);
-            let page = chunks::spans_since(tx, kb, after, SPANS).await?;
-            if page.is_empty() {
-                break;
-            }
-            Arc::make_mut(&mut progress.spans).extend(page.iter().map(ChunkSpan::from));
-        }
-        let (folder, spans) = (slot.folder.clone(), progress.spans.clone());
-        let base = Arc::new(blocking(move || Base::open(&folder, &spans)).await?);
-        base.set_known(began);
-        *progress = Progress::default();
-        slot.set_ready(Some(base.clone()));
-        Ok(base)
-    }
-}
-
-impl Meaning<'_> {
-    /// Whether the cache has all of it up to the moment.
-    fn is_in(self, base: &Base, head: RecordTime) -> bool {
-        base.covers(head)
-            && match self {
-                Meaning::None => true,
-                Meaning::Serving(serving) => base.serves(head, serving),
-                Meaning::Warming(model) => {
-                    let reach = base.reach(model).and_then(|reach| reach.head);
-                    reach.is_some_and(|reach| head <= reach)
-                }
-            }
     }
 }
 
@@ -374,16 +357,127 @@ impl Shared {
     fn open(&self) -> MutexGuard<'_, Vec<(KbId, Arc<Slot>)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn folder(&self, kb: KbId) -> PathBuf {
+        self.folder.join(kb.to_string())
+    }
+
+    /// Asks for a pass, and makes it on a thread of its own if nobody does.
+    fn ask(self: &Arc<Self>, slot: &Arc<Slot>, what: impl FnOnce(&mut Asked)) {
+        let mut asked = slot.asked();
+        what(&mut asked);
+        asked.again = true;
+        if std::mem::replace(&mut asked.running, true) {
+            return;
+        }
+        drop(asked);
+        let (shared, slot) = (Arc::downgrade(self), slot.clone());
+        // Not a task: it reads much, analyses text and writes files.
+        spawn_blocking(move || Handle::current().block_on(passes(shared, slot)));
+    }
+
+    /// Asks for a pass and waits for the end of one.
+    ///
+    /// # Errors
+    /// That of the pass.
+    async fn passed(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        what: impl FnOnce(&mut Asked),
+    ) -> Result<(), StoreError> {
+        let mut ended = slot.ended.subscribe();
+        self.ask(slot, what);
+        // The sender lives in the slot, which is held here.
+        let _ = ended.changed().await;
+        match &ended.borrow().failure {
+            Some(failure) => Err(again(failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// The files of a base's cache failed: it is made anew at once.
+    fn break_down(self: &Arc<Self>, slot: &Arc<Slot>, error: &IndexError) {
+        tracing::warn!(%error, base = %slot.kb, "search cache failed and is made anew");
+        if let Some(base) = slot.ready() {
+            base.set_broken();
+        }
+        self.ask(slot, |_| {});
+    }
+
+    /// Merges what a pass left, beside it and the searches.
+    fn merge_soon(self: &Arc<Self>, slot: &Arc<Slot>, base: &Arc<Base>) {
+        if MERGERS <= slot.mergers.fetch_add(1, Ordering::Relaxed) {
+            slot.mergers.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let (shared, slot, base) = (Arc::downgrade(self), slot.clone(), base.clone());
+        spawn_blocking(move || {
+            let merged = loop {
+                match base.merge_next() {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            slot.mergers.fetch_sub(1, Ordering::Relaxed);
+            if let Err(error) = merged
+                && let Some(shared) = shared.upgrade()
+            {
+                shared.break_down(&slot, &error);
+            }
+        });
+    }
+
+    /// Lets the writer go when no batch follows for a while and nothing is merged.
+    fn rest_later(slot: &Arc<Slot>, base: &Arc<Base>) {
+        let batch = slot.fed.fetch_add(1, Ordering::Relaxed) + 1;
+        let (slot, base) = (Arc::downgrade(slot), Arc::downgrade(base));
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(REST_AFTER).await;
+                let (Some(slot), Some(base)) = (slot.upgrade(), base.upgrade()) else {
+                    return;
+                };
+                if slot.fed.load(Ordering::Relaxed) != batch {
+                    return;
+                }
+                if 0 < slot.mergers.load(Ordering::Relaxed) {
+                    continue;
+                }
+                if let Ok(Err(error)) = spawn_blocking(move || base.rest()).await {
+                    tracing::warn!(%error, "search cache's writer ended badly");
+                }
+                return;
+            }
+        });
+    }
+
+    /// Waits for a turn to read and feed; none once the caches are closed.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        let closed = || {
+            let why = "the caches are being closed".to_owned();
+            Failure::Store(StoreError::Busy(why))
+        };
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
+        self.feeders.acquire().await.map_err(|_| closed())
+    }
 }
 
 impl Slot {
-    fn at(folder: PathBuf, indexed: Arc<AtomicU64>) -> Self {
+    fn new(tenant: TenantId, kb: KbId, folder: PathBuf, indexed: Arc<AtomicU64>) -> Self {
         Self {
+            tenant,
+            kb,
             folder,
-            ready: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
-            fed: AtomicU64::default(),
             indexed,
+            ready: Mutex::default(),
+            asked: Mutex::default(),
+            ended: watch::Sender::default(),
+            fed: AtomicU64::new(0),
+            mergers: AtomicUsize::new(0),
+            kept: AtomicBool::new(false),
         }
     }
 
@@ -395,29 +489,302 @@ impl Slot {
     }
 
     fn set_ready(&self, base: Option<Arc<Base>>) {
-        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = base;
+        let before = std::mem::replace(
+            &mut *self.ready.lock().unwrap_or_else(PoisonError::into_inner),
+            base,
+        );
+        drop(before);
     }
 
-    /// Whether nobody feeds or searches it, or is about to.
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody feeds or searches it, or is about to, and nobody wants it kept.
     fn is_idle(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) == 1
+        !self.kept.load(Ordering::Relaxed)
+            && Arc::strong_count(self) == 1
             && self
                 .ready()
                 .is_none_or(|base| Arc::strong_count(&base) <= 2)
     }
 
-    /// Lets the writer go when no batch follows for a while.
-    fn rest_later(self: &Arc<Self>, base: &Arc<Base>) {
-        let batch = self.fed.fetch_add(1, Ordering::Relaxed) + 1;
-        let (slot, base) = (self.clone(), base.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(REST_AFTER).await;
-            if slot.fed.load(Ordering::Relaxed) == batch
-                && let Err(error) = blocking(move || base.rest()).await
-            {
-                tracing::warn!(%error, "search cache's writer ended badly");
-            }
+    fn tell(&self, failure: Option<StoreError>) {
+        let failure = failure.map(Arc::new);
+        self.ended.send_modify(|ended| {
+            ended.passes += 1;
+            ended.failure = failure;
         });
+    }
+}
+
+/// Says that nobody makes passes any more, however the thread ends.
+struct Running<'a>(Option<&'a Slot>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0 {
+            slot.asked().running = false;
+            let why = "its thread ended before its time";
+            slot.tell(Some(StoreError::failed("bring a search cache up", why)));
+        }
+    }
+}
+
+/// Makes passes for as long as they are asked for.
+async fn passes(shared: Weak<Shared>, slot: Arc<Slot>) {
+    let mut running = Running(Some(&slot));
+    while let Some(shared) = shared.upgrade() {
+        let (beside, wanted) = {
+            let mut asked = slot.asked();
+            if !std::mem::take(&mut asked.again) {
+                asked.running = false;
+                running.0 = None;
+                return;
+            }
+            // Asked for anew by whoever still waits for it.
+            let warming = asked.wanted.warming.take();
+            let serving = asked.wanted.serving.clone();
+            (asked.beside.take(), Wanted { serving, warming })
+        };
+        let feed = Feed {
+            shared: &shared,
+            slot: &slot,
+            wanted: &wanted,
+        };
+        let done = feed.pass(beside).await;
+        if let Err(error) = &done {
+            tracing::warn!(%error, base = %slot.kb, "search cache could not be brought up");
+        }
+        slot.tell(done.err());
+    }
+}
+
+/// What a pass works on.
+#[derive(Clone, Copy)]
+struct Feed<'a> {
+    shared: &'a Arc<Shared>,
+    slot: &'a Arc<Slot>,
+    wanted: &'a Wanted,
+}
+
+impl Feed<'_> {
+    async fn tx(&self) -> Result<Tx, Failure> {
+        Ok(self.shared.db.read(self.slot.tenant).await?)
+    }
+
+    /// One pass, and another from nothing if the cache's files fail. A cache that was built beside
+    /// this one takes its place first.
+    async fn pass(&self, beside: Option<Arc<Slot>>) -> Result<(), StoreError> {
+        if let Some(fresh) = beside {
+            let taken = self.take_over(fresh).await;
+            if taken.is_err() {
+                // What is there now writes no more.
+                self.slot.set_ready(None);
+            }
+            taken.map_err(Failure::store)?;
+        } else if self.slot.ready().is_some_and(|base| base.is_broken()) {
+            self.throw_away()?;
+        }
+        match self.once().await {
+            Err(Failure::Cache(error)) => {
+                tracing::warn!(%error, base = %self.slot.kb, "search cache failed and is made anew");
+                self.throw_away()?;
+                self.once().await.map_err(Failure::store)
+            }
+            done => done.map_err(Failure::store),
+        }
+    }
+
+    /// Puts the files of a cache in the place of this one's. Searches go on in the old one until
+    /// the new one is open.
+    async fn take_over(&self, fresh: Arc<Slot>) -> Result<(), Failure> {
+        // Once more, for what was written since it was built: the next pass finds little to do.
+        let rest = Feed {
+            slot: &fresh,
+            wanted: &Wanted::default(),
+            ..*self
+        };
+        rest.once().await?;
+        for base in [fresh.ready(), self.slot.ready()].into_iter().flatten() {
+            // Who writes no more cannot write to the folder that is moved under it.
+            base.retire();
+        }
+        let former = self.slot.folder.with_extension(FORMER);
+        let moved = match fs::rename(&self.slot.folder, former) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => fs::rename(&fresh.folder, &self.slot.folder),
+        };
+        moved.map_err(|error| Failure::Cache(error.into()))?;
+        self.load().await.map(drop)
+    }
+
+    /// Closes the cache and removes its files.
+    fn throw_away(&self) -> Result<(), StoreError> {
+        if let Some(base) = self.slot.ready() {
+            base.set_broken();
+            base.retire();
+        }
+        self.slot.set_ready(None);
+        class::remove(&self.slot.folder).map_err(|error| cache(error.into()))
+    }
+
+    async fn once(&self) -> Result<(), Failure> {
+        let base = match self.slot.ready() {
+            Some(base) => base,
+            None => self.load().await?,
+        };
+        let head = self.changes(&base).await?;
+        self.rows(&base, head).await?;
+        self.orders(&base).await?;
+        base.set_whole(head);
+        if let Some(serving) = &self.wanted.serving {
+            base.serve(serving);
+            self.codes(&base, &serving.model, head).await?;
+        }
+        if let Some(model) = &self.wanted.warming {
+            base.warm(model);
+            self.codes(&base, model, head).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the cache against all rows of the base.
+    async fn load(&self) -> Result<Arc<Base>, Failure> {
+        let kb = self.slot.kb;
+        let mut spans: Vec<ChunkSpan> = Vec::new();
+        let mut began = None;
+        loop {
+            let _turn = self.shared.turn().await?;
+            let mut tx = self.tx().await?;
+            if began.is_none() {
+                began = bases::head(&mut tx, kb).await?;
+            }
+            let after = spans.last().map_or(-1, |span| span.ordinal);
+            let page = chunks::spans_since(&mut tx, kb, after, SPANS).await?;
+            if page.is_empty() {
+                break;
+            }
+            spans.extend(page.iter().map(ChunkSpan::from));
+        }
+        let habits = self.shared.habits.clone();
+        let base = Base::open(&self.slot.folder, &spans, habits).map_err(Failure::Cache)?;
+        let base = Arc::new(base);
+        // Later pages may know more; what they do not is read again.
+        base.set_known(began.unwrap_or(RecordTime::from_micros(0)));
+        self.slot.set_ready(Some(base.clone()));
+        Ok(base)
+    }
+
+    /// What was closed or purged since the cache was last brought up; the base's head then.
+    async fn changes(&self, base: &Arc<Base>) -> Result<RecordTime, Failure> {
+        let (kb, since) = (self.slot.kb, base.known());
+        let _turn = self.shared.turn().await?;
+        let mut tx = self.tx().await?;
+        let head = bases::head(&mut tx, kb).await?.ok_or_else(|| {
+            let why = format!("the tenant has no base `{kb}`");
+            Failure::Store(StoreError::failed("search a base", why))
+        })?;
+        if head <= since {
+            return Ok(head);
+        }
+        let closed: Vec<(u32, RecordTime)> = chunks::closed_since(&mut tx, kb, since)
+            .await?
+            .into_iter()
+            .filter_map(|span| Some((span.ordinal as u32, span.invalidated_at?)))
+            .collect();
+        let purged: Vec<u32> = chunks::purged_since(&mut tx, kb, since)
+            .await?
+            .into_iter()
+            .map(|span| span.ordinal as u32)
+            .collect();
+        drop(tx);
+        base.close(&closed);
+        if !purged.is_empty() {
+            Shared::rest_later(self.slot, base);
+            base.purge(&purged, head).map_err(Failure::Cache)?;
+            self.shared.merge_soon(self.slot, base);
+        }
+        base.set_known(head);
+        Ok(head)
+    }
+
+    /// Rows that the cache does not have. Purges up to `head` are known.
+    async fn rows(&self, base: &Arc<Base>, head: RecordTime) -> Result<(), Failure> {
+        let mut after = i64::from(base.missing()) - 1;
+        loop {
+            let _turn = self.shared.turn().await?;
+            let page = chunks::since(&mut self.tx().await?, self.slot.kb, after, BATCH).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = last.ordinal;
+            let batch: Vec<ChunkRow> = page.into_iter().map(ChunkRow::from).collect();
+            base.feed(&batch, head).map_err(Failure::Cache)?;
+            let count = batch.len() as u64;
+            self.slot.indexed.fetch_add(count, Ordering::Relaxed);
+            self.shared.merge_soon(self.slot, base);
+            Shared::rest_later(self.slot, base);
+        }
+    }
+
+    /// Reading orders of versions published since the cache was last whole.
+    async fn orders(&self, base: &Arc<Base>) -> Result<(), Failure> {
+        let first = RecordTime::from_micros(i64::MIN);
+        let since = base.whole().unwrap_or(first);
+        let _turn = self.shared.turn().await?;
+        let mut tx = self.tx().await?;
+        let orders: Vec<Vec<u32>> = documents::chunk_orders_since(&mut tx, self.slot.kb, since)
+            .await?
+            .into_iter()
+            .map(|order| order.into_iter().map(|ordinal| ordinal as u32).collect())
+            .collect();
+        base.line_up(&orders);
+        Ok(())
+    }
+
+    /// Vectors of the model that the cache does not have: those added since, and those that rows
+    /// new to the cache took over from earlier versions. The rows are there up to `head`.
+    async fn codes(&self, base: &Arc<Base>, model: &str, head: RecordTime) -> Result<(), Failure> {
+        let kb = self.slot.kb;
+        // A model that searches ask for no longer is not kept.
+        let Some(reach) = base.reach(model) else {
+            return Ok(());
+        };
+        let mut last_row = i64::from(reach.next) - 1;
+        loop {
+            let _turn = self.shared.turn().await?;
+            let mut tx = self.tx().await?;
+            let page = chunks::spans_since(&mut tx, kb, last_row, VECTORS).await?;
+            let Some(last) = page.last() else { break };
+            last_row = last.ordinal;
+            let ids: Vec<ChunkId> = page.iter().map(|span| span.id).collect();
+            let found = vectors::of_chunks(&mut tx, kb, model, &ids).await?;
+            let rows: Vec<(ChunkId, u32)> = page
+                .iter()
+                .map(|span| (span.id, span.ordinal as u32))
+                .collect();
+            base.put_vectors(model, &placed(&rows, found), None);
+        }
+        let mut after = reach.after;
+        loop {
+            let _turn = self.shared.turn().await?;
+            let mut tx = self.tx().await?;
+            let page = vectors::since(&mut tx, kb, model, after, VECTORS).await?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.added_at, last.vector.chunk));
+            let ids: Vec<ChunkId> = page.iter().map(|added| added.vector.chunk).collect();
+            let rows: Vec<(ChunkId, u32)> = chunks::ordinals_of(&mut tx, kb, &ids)
+                .await?
+                .into_iter()
+                .map(|(id, ordinal)| (id, ordinal as u32))
+                .collect();
+            drop(tx);
+            let found = page.into_iter().map(|added| added.vector).collect();
+            base.put_vectors(model, &placed(&rows, found), after);
+        }
+        base.set_reach(model, head);
+        Ok(())
     }
 }
 
@@ -435,112 +802,13 @@ fn remove_unfinished(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn remove_all<const N: usize>(folders: [&PathBuf; N]) -> Result<(), StoreError> {
-    let folders = folders.map(Clone::clone);
-    let removed = blocking(move || {
-        for folder in &folders {
-            class::remove(folder)?;
-        }
-        Ok(())
-    });
-    removed.await.map_err(Failure::store)
-}
-
-/// What was closed or purged since the cache was last brought up.
-async fn changes(base: &Arc<Base>, tx: &mut Tx, kb: KbId, head: RecordTime) -> Result<(), Failure> {
-    let since = base.known();
-    if head <= since {
-        return Ok(());
+async fn remove_all<const N: usize>(folders: [PathBuf; N]) -> Result<(), StoreError> {
+    let removing =
+        spawn_blocking(move || folders.iter().try_for_each(|folder| class::remove(folder)));
+    match removing.await {
+        Ok(removed) => removed.map_err(|error| cache(error.into())),
+        Err(stopped) => Err(StoreError::failed("remove a search cache", stopped)),
     }
-    let closed: Vec<(u32, RecordTime)> = chunks::closed_since(tx, kb, since)
-        .await?
-        .into_iter()
-        .filter_map(|span| Some((span.ordinal as u32, span.invalidated_at?)))
-        .collect();
-    base.close(&closed);
-    let purged: Vec<u32> = chunks::purged_since(tx, kb, since)
-        .await?
-        .into_iter()
-        .map(|span| span.ordinal as u32)
-        .collect();
-    if !purged.is_empty() {
-        let base = base.clone();
-        blocking(move || base.purge(&purged, head)).await?;
-    }
-    base.set_known(head);
-    Ok(())
-}
-
-/// Rows that the cache does not have.
-async fn rows(
-    slot: &Arc<Slot>,
-    base: &Arc<Base>,
-    tx: &mut Tx,
-    kb: KbId,
-    head: RecordTime,
-) -> Result<(), Failure> {
-    let mut after = i64::from(base.missing()) - 1;
-    let mut any = false;
-    loop {
-        let page = chunks::since(tx, kb, after, BATCH).await?;
-        let Some(last) = page.last() else { break };
-        after = last.ordinal;
-        any = true;
-        // Before the batch: whoever waits may give up during it.
-        slot.rest_later(base);
-        let base = base.clone();
-        let batch: Vec<ChunkRow> = page.into_iter().map(ChunkRow::from).collect();
-        let count = batch.len() as u64;
-        blocking(move || base.feed(&batch, head)).await?;
-        slot.indexed.fetch_add(count, Ordering::Relaxed);
-    }
-    if any {
-        slot.rest_later(base);
-    }
-    Ok(())
-}
-
-/// Vectors of the model that the cache does not have: those added since, and those that rows new
-/// to the cache took over from earlier versions.
-async fn codes(
-    base: &Arc<Base>,
-    tx: &mut Tx,
-    kb: KbId,
-    model: &str,
-    head: RecordTime,
-) -> Result<(), Failure> {
-    let Some(reach) = base.reach(model) else {
-        return Ok(());
-    };
-    let mut last_row = i64::from(reach.next) - 1;
-    loop {
-        let page = chunks::spans_since(tx, kb, last_row, VECTORS).await?;
-        let Some(last) = page.last() else { break };
-        last_row = last.ordinal;
-        let ids: Vec<ChunkId> = page.iter().map(|span| span.id).collect();
-        let found = vectors::of_chunks(tx, kb, model, &ids).await?;
-        let rows: Vec<(ChunkId, u32)> = page
-            .iter()
-            .map(|span| (span.id, span.ordinal as u32))
-            .collect();
-        base.put_vectors(model, &placed(&rows, found), None);
-    }
-    let mut after = reach.after;
-    loop {
-        let page = vectors::since(tx, kb, model, after, VECTORS).await?;
-        let Some(last) = page.last() else { break };
-        after = Some((last.added_at, last.vector.chunk));
-        let ids: Vec<ChunkId> = page.iter().map(|added| added.vector.chunk).collect();
-        let rows: Vec<(ChunkId, u32)> = chunks::ordinals_of(tx, kb, &ids)
-            .await?
-            .into_iter()
-            .map(|(id, ordinal)| (id, ordinal as u32))
-            .collect();
-        let found = page.into_iter().map(|added| added.vector).collect();
-        base.put_vectors(model, &placed(&rows, found), after);
-    }
-    base.set_reach(model, head);
-    Ok(())
 }
 
 /// The code of each row whose passage has one.
@@ -554,19 +822,6 @@ fn placed(rows: &[(ChunkId, u32)], mut found: Vec<vectors::Vector>) -> Vec<(u32,
             Some((ordinal, found[place].code.clone()))
         })
         .collect()
-}
-
-/// Runs what waits for the disk or the processor off the async threads.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
-) -> Result<T, Failure> {
-    match spawn_blocking(work).await {
-        Ok(done) => done.map_err(Failure::Cache),
-        Err(stopped) => Err(Failure::Store(StoreError::failed(
-            "bring the search cache up to date",
-            stopped,
-        ))),
-    }
 }
 
 /// Which side failed: the cache can be made anew, SQL cannot.
@@ -584,6 +839,15 @@ impl Failure {
             Failure::Store(error) => error,
             Failure::Cache(error) => cache(error),
         }
+    }
+}
+
+/// The failure of a pass, as each of those who waited for it gets it.
+fn again(failure: &Arc<StoreError>) -> StoreError {
+    match failure.as_ref() {
+        StoreError::Busy(why) => StoreError::Busy(why.clone()),
+        StoreError::Full(why) => StoreError::Full(why.clone()),
+        _ => StoreError::failed("bring a search cache up", failure.clone()),
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::BinaryHeap;
 
 use model::{ChunkId, RecordTime};
 
+use super::blocks::Blocks;
+
 #[cfg(test)]
 mod recall;
 
@@ -19,8 +21,8 @@ const RESCORED_MIN: usize = 1_000;
 /// with 400 rows scored, .66 with 1,000, .83 with 2,000 and .97 with 5,000.
 const RESCORED_IN: usize = 20;
 
-/// The vectors of one model, by ordinal.
-#[derive(Debug, Default)]
+/// The vectors of one model, by ordinal. A copy is cheap and stays as it is.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Vectors {
     /// Tag of the model that made them; vectors of two models are never compared.
     pub(super) model: String,
@@ -28,12 +30,12 @@ pub(super) struct Vectors {
     pub(super) reach: Reach,
     dimensions: usize,
     /// Place of each ordinal's vector, plus 1; 0 for none.
-    places: Vec<u32>,
-    ordinals: Vec<u32>,
-    signs: Vec<u64>,
-    codes: Vec<i8>,
+    places: Blocks<u32>,
+    ordinals: Blocks<u32>,
+    signs: Blocks<u64>,
+    codes: Blocks<i8>,
     /// One over the length of each row of codes.
-    inverse: Vec<f32>,
+    inverse: Blocks<f32>,
 }
 
 /// How far a model's vectors are read; a feeder may stop half way.
@@ -74,44 +76,54 @@ impl Vectors {
     pub(super) fn put(&mut self, ordinal: u32, code: &[i8]) {
         if self.dimensions == 0 {
             self.dimensions = code.len();
+            self.codes = Blocks::of_width(code.len());
+            self.signs = Blocks::of_width(code.len().div_ceil(64));
         }
         if code.is_empty() || code.len() != self.dimensions || self.has(ordinal) {
             return;
         }
-        if self.places.len() <= ordinal as usize {
-            self.places.resize(ordinal as usize + 1, 0);
-        }
-        self.ordinals.push(ordinal);
-        self.places[ordinal as usize] = self.ordinals.len() as u32;
-        self.signs
-            .extend(signs(code.iter().map(|&value| value > 0)));
-        self.codes.extend_from_slice(code);
         let square: i32 = code
             .iter()
             .map(|&value| i32::from(value) * i32::from(value))
             .sum();
-        self.inverse.push(if square > 0 {
+        let inverse = if square > 0 {
             1.0 / (square as f32).sqrt()
         } else {
             0.0
-        });
+        };
+        let signs: Vec<u64> = signs(code.iter().map(|&value| value > 0)).collect();
+        self.ordinals.push(&[ordinal]);
+        self.signs.push(&signs);
+        self.codes.push(code);
+        self.inverse.push(&[inverse]);
+        self.places.grow(ordinal as usize + 1, 0);
+        if let Some(place) = self.places.at_mut(ordinal as usize) {
+            *place = self.ordinals.len() as u32;
+        }
     }
 
     /// Erases the vector of a row.
     pub(super) fn forget(&mut self, ordinal: u32) {
-        if let Some(place) = self.place(ordinal) {
-            let words = self.dimensions.div_ceil(64);
-            self.codes[place * self.dimensions..][..self.dimensions].fill(0);
-            self.signs[place * words..][..words].fill(0);
-            self.inverse[place] = 0.0;
-            self.places[ordinal as usize] = 0;
+        let Some(place) = self.place(ordinal) else {
+            return;
+        };
+        if let Some(code) = self.codes.row_mut(place) {
+            code.fill(0);
+        }
+        if let Some(signs) = self.signs.row_mut(place) {
+            signs.fill(0);
+        }
+        if let Some(inverse) = self.inverse.at_mut(place) {
+            *inverse = 0.0;
+        }
+        if let Some(place) = self.places.at_mut(ordinal as usize) {
+            *place = 0;
         }
     }
 
     /// The cosine of the row's vector and the question's, which has length 1.
     pub(super) fn cosine(&self, ordinal: u32, asked: &Question) -> Option<f32> {
-        self.place(ordinal)
-            .map(|place| self.cosine_at(place, asked))
+        self.cosine_at(self.place(ordinal)?, asked)
     }
 
     /// About the `depth` rows nearest to the question that `keep` lets through, with their cosine.
@@ -140,14 +152,15 @@ impl Vectors {
         let words = asked.signs.len();
         // The worst kept row on top: most differing signs, then the youngest.
         let mut best: BinaryHeap<(u32, u32)> = BinaryHeap::with_capacity(wanted + 1);
-        for (place, row) in self.signs.chunks_exact(words).enumerate() {
-            let far = differing(row, &asked.signs);
-            let key = (far, self.ordinals[place]);
-            let enters = best.len() < wanted || best.peek().is_some_and(|worst| key < *worst);
-            if enters && keep(key.1) {
-                best.push(key);
-                if best.len() > wanted {
-                    best.pop();
+        for (signs, ordinals) in self.signs.blocks().zip(self.ordinals.blocks()) {
+            for (row, &ordinal) in signs.chunks_exact(words).zip(ordinals) {
+                let key = (differing(row, &asked.signs), ordinal);
+                let enters = best.len() < wanted || best.peek().is_some_and(|worst| key < *worst);
+                if enters && keep(ordinal) {
+                    best.push(key);
+                    if best.len() > wanted {
+                        best.pop();
+                    }
                 }
             }
         }
@@ -161,19 +174,19 @@ impl Vectors {
     }
 
     fn place(&self, ordinal: u32) -> Option<usize> {
-        let place = *self.places.get(ordinal as usize)?;
+        let place = *self.places.at(ordinal as usize)?;
         place.checked_sub(1).map(|place| place as usize)
     }
 
-    fn cosine_at(&self, place: usize, asked: &Question) -> f32 {
-        let start = place * self.dimensions;
-        let row = &self.codes[start..start + self.dimensions];
-        let dot: i32 = row
+    fn cosine_at(&self, place: usize, asked: &Question) -> Option<f32> {
+        let dot: i32 = self
+            .codes
+            .row(place)?
             .iter()
             .zip(&asked.code)
             .map(|(&a, &b)| i32::from(a) * i32::from(b))
             .sum();
-        dot as f32 * self.inverse[place] * asked.inverse
+        Some(dot as f32 * self.inverse.at(place)? * asked.inverse)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The bytes of documents: staged, kept, read, swept.
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{TryStreamExt, stream};
 use model::{Code, KbId, RecordTime, TenantId};
 use store::blobs::{BlobError, BlobKey, Blobs};
 
@@ -105,44 +105,30 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn only_old_blobs_that_nothing_refers_to_are_swept() {
-    let (_folder, blobs) = blobs().await;
-    let (used, unused) = (kept(&blobs, "used").await, kept(&blobs, "unused").await);
-    let free = |key: BlobKey| async move { Ok((key == unused).then_some(())) };
-
-    assert_eq!(
-        blobs.sweep(at(0), free).await.unwrap(),
-        0,
-        "all are younger than that"
-    );
-    assert!(blobs.exists(&unused).await.unwrap());
-
-    assert_eq!(blobs.sweep(FUTURE, free).await.unwrap(), 1);
-    assert!(blobs.exists(&used).await.unwrap());
-    assert!(!blobs.exists(&unused).await.unwrap());
-}
-
-#[tokio::test]
-async fn a_blob_that_is_kept_again_while_it_is_swept_stays() {
+async fn only_blobs_that_were_not_kept_again_count_as_old() {
     let (folder, blobs) = blobs().await;
     let key = kept(&blobs, "again").await;
+    assert_eq!(old(&blobs, at(0)).await, [], "it is younger than that");
     let file = walk(&folder.path().join("kept"));
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
     std::fs::File::open(&file)
         .unwrap()
         .set_modified(long_ago)
         .unwrap();
+    let cutoff = at(2_000_000_000);
+    assert_eq!(old(&blobs, cutoff).await, [key]);
 
-    let again = |key: BlobKey| {
-        let blobs = blobs.clone();
-        async move {
-            // Nothing refers to it yet, but an upload of the same bytes has just been kept.
-            assert_eq!(kept(&blobs, "again").await, key);
-            Ok(Some(()))
-        }
-    };
-    assert_eq!(blobs.sweep(at(2_000_000_000), again).await.unwrap(), 0);
+    // An upload of the same bytes comes between the look and the deletion.
+    kept(&blobs, "again").await;
+    assert!(!blobs.delete_kept_before(&key, cutoff).await.unwrap());
     assert!(blobs.exists(&key).await.unwrap());
+
+    assert!(blobs.delete_kept_before(&key, FUTURE).await.unwrap());
+    assert!(!blobs.exists(&key).await.unwrap());
+}
+
+async fn old(blobs: &Blobs, cutoff: RecordTime) -> Vec<BlobKey> {
+    blobs.kept_before(cutoff).try_collect().await.unwrap()
 }
 
 /// The one file below a folder.

@@ -2,7 +2,9 @@
 
 mod as_of;
 mod blobs;
+mod bucket;
 mod durable;
+mod fake_s3;
 mod rows;
 mod search;
 mod statements;

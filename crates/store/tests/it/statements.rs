@@ -44,6 +44,7 @@ fn no_other_statement_stands_outside_of_tenants() {
         .collect();
     free.sort_unstable();
     let known = [
+        "store::bases::HEADS",
         "store::bases::TENANT_OF",
         "store::credentials::BASES_OF",
         "store::credentials::BY_SECRET",
@@ -53,6 +54,7 @@ fn no_other_statement_stands_outside_of_tenants() {
         "store::holds::RELEASE",
         "store::holds::SET",
         "store::jobs::CLAIM",
+        "store::jobs::CLAIM_ALIKE",
         "store::jobs::COUNTS",
         "store::jobs::HAND_BACK_ALL",
         "store::jobs::NEXT",

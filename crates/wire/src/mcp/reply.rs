@@ -100,13 +100,7 @@ impl Reply {
     /// `data` says what a program needs to go on: `code`, `retryable`, and where they exist
     /// `retry_after_ms` and `details`.
     pub fn fault(id: Option<&RawId>, error: &Error) -> Self {
-        let mut data = json!({ "code": error.code.name(), "retryable": error.code.retryable() });
-        if let Some(seconds) = error.retry_after {
-            data["retry_after_ms"] = (u64::from(seconds) * 1000).into();
-        }
-        if !error.details.is_null() {
-            data["details"] = error.details.clone();
-        }
+        let data = Value::Object(fault_data(error));
         let body = error_json(id, error.code.rpc(), &error.message, Some(&data));
         Self {
             http: error.code.http(),
@@ -185,6 +179,22 @@ pub fn discover_result(
     result
 }
 
+/// What a program needs to go on after a refusal: `code`, `retryable`, and where they exist
+/// `retry_after_ms` and `details`.
+fn fault_data(error: &Error) -> Map<String, Value> {
+    let mut data = object(json!({
+        "code": error.code.name(),
+        "retryable": error.code.retryable(),
+    }));
+    if let Some(seconds) = error.retry_after {
+        data.insert("retry_after_ms".into(), (u64::from(seconds) * 1000).into());
+    }
+    if !error.details.is_null() {
+        data.insert("details".into(), error.details.clone());
+    }
+    data
+}
+
 /// What a tool answered. `structured` stands beside the text and says the same.
 pub fn tool_answer(
     text: &str,
@@ -207,6 +217,13 @@ pub fn tool_failure(text: &str, meta: Option<Map<String, Value>>) -> Map<String,
     let mut result = tool_answer(text, None, meta);
     result.insert("isError".into(), true.into());
     result
+}
+
+/// Why a tool did not do it. Where the same call may succeed later, `_meta` says so to programs,
+/// as the data of a fault does: `retryable`, `retry_after_ms`.
+pub fn tool_refusal(error: &Error) -> Map<String, Value> {
+    let meta = error.code.retryable().then(|| fault_data(error));
+    tool_failure(&error.message, meta)
 }
 
 #[cfg(test)]
@@ -265,6 +282,18 @@ mod tests {
             joined.body.as_deref(),
             Some(r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#)
         );
+    }
+
+    #[test]
+    fn a_tool_that_may_succeed_later_says_when_to_call_again() {
+        let later = tool_refusal(&Error::new(Code::Unavailable, "not yet").retry_after(2));
+        let never = tool_refusal(&Error::invalid("no"));
+
+        assert_eq!(later["isError"], true);
+        assert_eq!(later["content"][0]["text"], "not yet");
+        let meta = json!({ "code": "unavailable", "retryable": true, "retry_after_ms": 2000 });
+        assert_eq!(later["_meta"], meta);
+        assert!(!never.contains_key("_meta") && !later.contains_key("structuredContent"));
     }
 
     #[test]

@@ -126,6 +126,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_that_the_system_cannot_tell_of_is_looked_at_instead() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path()).unwrap();
+        drop(place);
+
+        let (events, why) = Events::of(&folder, None);
+
+        assert!(matches!(events, Events::Polled(POLL)));
+        assert!(why.is_some());
+    }
+
+    #[test]
     fn only_what_concerns_documents_of_the_folder_is_told() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::at(place.path()).unwrap();
