@@ -153,7 +153,9 @@ fn search_gives_text_and_the_same_in_structure() {
                 "seq",
                 "filename",
                 "text",
-                "truncated"
+                "truncated",
+                // Beyond the page, which lets clients expect more fields.
+                "folded"
             ]
         );
         assert_eq!(
