@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::chunks::{self, NewChunk};
 use store::index::{
-    GRAM_WEIGHT, HEAD_WEIGHT, Habits, Hit, Indexes, LENGTH_EASE, Nameless, Query, STEM_WEIGHT, WORD_WEIGHT,
+    GRAM_WEIGHT, HEAD_WEIGHT, Habits, Hit, Indexes, LENGTH_EASE, Nameless, Query, STEM_WEIGHT,
+    WORD_WEIGHT,
 };
 use store::vectors::{self, Vector};
 use store::{Db, Options, bases};
