@@ -91,7 +91,7 @@ impl Reply for Activity {
                 row.at, row.verdict, row.user, row.door, row.operation
             )
         });
-        lines.collect()
+        lines.collect::<String>() + &kernel::more(self.next_cursor)
     }
 }
 

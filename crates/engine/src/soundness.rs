@@ -10,7 +10,7 @@ use model::{KbId, Result, TenantId};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use store::blobs::{BlobKey, Blobs};
-use store::faults::{self, Broken, RULES};
+use store::faults::{self, Broken};
 use store::index::Indexes;
 use store::rows::{self, NamedBlobs};
 use store::{Db, Tx, audit, bases, tenants};
@@ -315,7 +315,7 @@ impl<'a> Look<'a> {
 /// The rows of a base for which some rule does not hold.
 pub async fn rows_of(tx: &mut Tx, kb: KbId) -> Result<Vec<Broken>> {
     let mut found = Vec::new();
-    for rule in RULES {
+    for rule in faults::rules() {
         found.extend(faults::broken(tx, kb, rule).await?);
     }
     Ok(found)

@@ -26,7 +26,7 @@ pub use core::Core;
 pub use cx::{Cx, Upload, WriteTx};
 pub use job::{Job, JobCx, JobEntry, JobError, Queue};
 pub use model::{Code, Error, Result};
-pub use operation::{Answer, Entry, Flow, Flowing, Operation, Reply};
+pub use operation::{Answer, Entry, Flow, Flowing, Operation, Reply, more};
 pub use principal::{Bases, Credential, CredentialKind, Principal};
 pub use registry::{Registered, Registry};
 pub use spec::{Cli, Door, Effect, Method, Spec};

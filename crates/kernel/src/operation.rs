@@ -1,6 +1,7 @@
 //! The contract of an operation, and the entry that forgets its types.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -88,6 +89,13 @@ pub trait Reply: Serialize + JsonSchema + Send + 'static {
     {
         None
     }
+}
+
+/// The last line of a page's text: where to go on; nothing at the end.
+pub fn more(next: Option<impl Display>) -> String {
+    next.map_or_else(String::new, |next| {
+        format!("… and more: the same with the cursor {next}\n")
+    })
 }
 
 /// An answer without its type.

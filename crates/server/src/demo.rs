@@ -120,8 +120,9 @@ pub async fn look(router: &Router) -> Result<Look, String> {
     })
 }
 
-/// Ready lines for a shell, two agents and a JSON settings file.
-pub fn introduction(public_url: &str, demo: &Demo) -> String {
+/// Ready lines for a shell, two agents and a JSON settings file. `program` is this program's file,
+/// which need not be where another shell looks for programs.
+pub fn introduction((public_url, data, program): (&str, &Path, &Path), demo: &Demo) -> String {
     let Demo { kb, token } = demo;
     let url = format!("{public_url}/api/v1/kbs/{kb}/mcp");
     let config = json!({
@@ -130,6 +131,9 @@ pub fn introduction(public_url: &str, demo: &Demo) -> String {
         }
     });
     let config = serde_json::to_string_pretty(&config).unwrap_or_default();
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let folder = quoted(program.parent().unwrap_or(program));
+    let data = quoted(data);
     format!(
         r#"
 Base "Demo"  {url}
@@ -151,6 +155,7 @@ Any client with a JSON settings file:
 {config}
 
 Your own documents, while this runs, from another shell:
+  export QUIPU_DATA={data} PATH={folder}:"$PATH"
   quipu base create Papers && quipu ingest ~/Documents --base papers
 "#
     )

@@ -41,11 +41,16 @@ pub fn router(app: &Arc<App>) -> Router {
 }
 
 async fn nothing_here(request: Request) -> Response {
-    let sentence = format!(
+    let mut sentence = format!(
         "there is nothing at {} {}",
         request.method(),
         request.uri().path()
     );
+    if request.uri().path() == "/" {
+        sentence.push_str(
+            "; programs call /api/v1, agents /api/v1/kbs/{kb_id}/mcp, and /health says how the server is",
+        );
+    }
     reply::refusal(&Error::not_found(sentence), request_id(&request))
 }
 

@@ -4,6 +4,9 @@
 //! keeps rows together are the transactions that write them, so here stands, rule by rule, what
 //! those are to leave behind.
 
+pub(crate) mod ledger;
+pub(crate) mod sources;
+
 use std::collections::{BTreeSet, HashMap};
 
 use model::{DocumentId, KbId, RecordTime};
@@ -37,7 +40,11 @@ pub struct Broken {
 }
 
 /// Every rule over the rows of one base.
-pub static RULES: &[Rule] = &[
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    LIBRARY.iter().chain(sources::RULES).chain(ledger::RULES)
+}
+
+static LIBRARY: &[Rule] = &[
     Rule {
         says: "versions without their document",
         columns: &["document", "version"],

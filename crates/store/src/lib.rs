@@ -57,6 +57,8 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
         facts::STATEMENTS,
         fact_holds::STATEMENTS,
         faults::STATEMENTS,
+        faults::ledger::STATEMENTS,
+        faults::sources::STATEMENTS,
         holds::STATEMENTS,
         idempotency::STATEMENTS,
         identity::STATEMENTS,

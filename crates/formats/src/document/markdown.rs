@@ -10,28 +10,33 @@ use super::{DocumentError, date, encoding, text};
 
 /// Reads Markdown. Headings are those of CommonMark (`#` and underlined), not look-alikes in
 /// code, lists or quotes; front matter in YAML or TOML states title and date and stays part of
-/// the text.
+/// the text: below a heading that follows it at once, so that it is no section of its own.
 pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument, DocumentError> {
     let decoded = encoding::decode(bytes)?;
     let source = text::line_ends(decoded.text);
     let front = FrontMatter::of(&source);
     let mut outline = Outline::default();
     let mut from = front.end;
-    outline.text(&source[..front.end]);
+    let mut block = &source[..front.end];
     for heading in headings(&source[front.end..]) {
         let (start, end) = (
             front.end + heading.place.start,
             front.end + heading.place.end,
         );
+        if !source[from..start].trim().is_empty() {
+            outline.text(std::mem::take(&mut block));
+        }
         outline.text(&source[from..start]);
         if heading.text.trim().is_empty() {
             // A heading without words starts nothing, but its marks are text.
             outline.text(&source[start..end]);
         } else {
             outline.heading(heading.level, &heading.text);
+            outline.text(std::mem::take(&mut block));
         }
         from = end;
     }
+    outline.text(block);
     outline.text(&source[from..]);
     let sections = outline.finish();
     Ok(ParsedDocument {

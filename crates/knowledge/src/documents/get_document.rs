@@ -129,14 +129,13 @@ fn bounded(sections: Vec<PageSection>) -> (Vec<TextSection>, u32) {
             .iter()
             .map(|heading| heading.chars().count())
             .sum();
-        match room.checked_sub(chars) {
-            Some(rest) => room = rest,
-            None => {
-                left_out += 1;
-                heading_path.clear();
-                if section.text.is_empty() {
-                    continue;
-                }
+        if let Some(rest) = room.checked_sub(chars) {
+            room = rest;
+        } else {
+            left_out += 1;
+            heading_path.clear();
+            if section.text.is_empty() {
+                continue;
             }
         }
         shown.push(TextSection {

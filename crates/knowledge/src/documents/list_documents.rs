@@ -50,7 +50,8 @@ impl Reply for Documents {
         if self.documents.is_empty() {
             return "No documents.\n".to_owned();
         }
-        self.documents.iter().map(DocumentInfo::line).collect()
+        let lines: String = self.documents.iter().map(DocumentInfo::line).collect();
+        lines + &kernel::more(self.next_cursor)
     }
 }
 

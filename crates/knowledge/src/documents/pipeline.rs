@@ -29,7 +29,8 @@ pub struct Bounds {
 
 /// Reads every item and writes what was read, in groups and in the order in which it was ready.
 ///
-/// `weigh` is asked before an item is read. Dropping the future stops all of it.
+/// `weigh` is asked before an item is read. Dropping the future stops all of it; a reader's panic
+/// goes on in the caller.
 pub async fn flow<In, Out, Reading, Writing>(
     items: Vec<In>,
     bounds: Bounds,
@@ -90,6 +91,12 @@ pub async fn flow<In, Out, Reading, Writing>(
         write(outs).await;
         drop(held);
     }
+    // Else items that nobody read would pass for done.
+    if let Some(Err(stopped)) = readers.join_next().await
+        && let Ok(panic) = stopped.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// What was read, and the room it takes until it is written.
@@ -111,7 +118,7 @@ mod tests {
         weight: 10,
         group: 8,
         group_weight: 5,
-        group_within: Duration::from_secs(3600),
+        group_within: Duration::from_hours(1),
     };
 
     #[tokio::test]
@@ -200,5 +207,21 @@ mod tests {
         .await;
 
         assert_eq!(groups, [vec![1_000], vec![1, 1]]);
+    }
+
+    #[tokio::test]
+    #[should_panic = "a torn page"]
+    async fn a_readers_panic_does_not_pass_for_the_end() {
+        flow(
+            vec![1_u32, 2, 3],
+            BOUNDS,
+            |&item| item,
+            |item| async move {
+                assert!(item != 2, "a torn page");
+                item
+            },
+            |_| async {},
+        )
+        .await;
     }
 }

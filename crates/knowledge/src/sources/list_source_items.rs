@@ -89,7 +89,7 @@ impl Reply for SourceItems {
             };
             format!("{}  {state}  {name}{known_as}\n", item.document_id)
         };
-        self.items.iter().map(line).collect()
+        self.items.iter().map(line).collect::<String>() + &kernel::more(self.next_cursor)
     }
 }
 

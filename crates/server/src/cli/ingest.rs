@@ -1,6 +1,7 @@
 //! `quipu ingest`: a file or a folder into a base, and waiting until it can be searched.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use formats::document::Format;
 use futures::{StreamExt, stream};
 use http::Method;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use kernel::Registry;
 use model::KbId;
 use serde_json::{Value, json};
@@ -90,10 +91,20 @@ fn seconds_above_zero(text: &str) -> Result<f64, String> {
 const AT_ONCE: usize = 8;
 /// Documents asked after in one round.
 const ASKED_AT_ONCE: usize = 16;
-/// Pause between rounds in which nothing became ready.
+/// Pause after a round in which nothing became ready; twice as long after each further one. Every
+/// question is a row of the activity, so a long wait asks seldom.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How often a line tells how far it is, where no bar can.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Bytes of a file that tell what it is.
 const HEAD_BYTES: usize = 8192;
+
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+/// What that leaves behind.
+const STOPPED: &str = "stopped; what was sent is kept and the server goes on reading it, the same command again sends the rest";
 
 /// What became of the files.
 #[derive(Default)]
@@ -113,8 +124,14 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     }
     let found = files_below(&path)?;
     let house = House::open(registry, matches, Needs::Deployment).await?;
-    let outcome = ingest(&house, &path, found, matches).await;
+    let outcome = tokio::select! {
+        outcome = ingest(&house, &path, found, matches) => Some(outcome),
+        _ = tokio::signal::ctrl_c() => None,
+    };
     house.close().await;
+    let Some(outcome) = outcome else {
+        return Err(Failure::with_exit(INTERRUPTED, STOPPED));
+    };
     let (tally, seconds) = outcome?;
     tally.print(seconds, matches.get_flag("json"));
     if tally.failed.is_empty() {
@@ -170,8 +187,7 @@ async fn ingest(
         .await?;
     let least_role = matches.get_one::<String>("least-role").map(String::as_str);
     let begun = Instant::now();
-    let quiet = matches.get_flag("json") || !std::io::stderr().is_terminal();
-    let bar = bar(files.len(), quiet);
+    let mut progress = Progress::new(files.len(), matches.get_flag("json"));
     let mut tally = Tally::default();
     let mut waiting = VecDeque::new();
     let mut sent = stream::iter(files)
@@ -190,30 +206,75 @@ async fn ingest(
                     _ => tally.unchanged += 1,
                 }
                 waiting.push_back((key, id));
+                progress.tell("sent", waiting.len());
             }
             Sent::Skipped(why) => {
-                bar.println(format!("skipped {key}: {why}"));
-                bar.inc(1);
+                progress.skip(&format!("skipped {key}: {why}"));
                 tally.skipped.push((key, why));
             }
         }
     }
-    await_ready(house, kb, waiting, &bar, &mut tally).await?;
-    bar.finish_and_clear();
+    await_ready(house, kb, waiting, &mut progress, &mut tally).await?;
+    progress.bar.finish_and_clear();
     Ok((tally, begun.elapsed().as_secs_f64()))
 }
 
-fn bar(length: usize, quiet: bool) -> ProgressBar {
-    let target = if quiet {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
-    let bar = ProgressBar::with_draw_target(Some(length as u64), target);
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} documents ready, {per_sec}, {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
+/// How far it is, for who waits: a bar on a terminal, else a line now and then.
+struct Progress {
+    bar: ProgressBar,
+    lines: bool,
+    told: Instant,
+}
+
+impl Progress {
+    fn new(files: usize, as_json: bool) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let target = if as_json || !is_terminal {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(Some(files as u64), target);
+        let style =
+            ProgressStyle::with_template("{bar:30} {pos}/{len} documents ready, {rate}, {elapsed}");
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            // A line that cannot be drawn is drawn again.
+            let _ = write!(out, "{:.1}/s", state.per_sec());
+        };
+        bar.set_style(
+            style
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .with_key("rate", rate),
+        );
+        Self {
+            bar,
+            lines: !as_json && !is_terminal,
+            told: Instant::now(),
+        }
+    }
+
+    /// A file that will be no document.
+    fn skip(&self, sentence: &str) {
+        self.say(sentence);
+        self.bar.dec_length(1);
+    }
+
+    fn say(&self, sentence: &str) {
+        if self.lines {
+            output::note(sentence);
+        } else {
+            self.bar.println(sentence);
+        }
+    }
+
+    /// A line with a count, unless the last one is fresh.
+    fn tell(&mut self, word: &str, count: usize) {
+        if self.lines && TOLD_EVERY <= self.told.elapsed() {
+            self.told = Instant::now();
+            let of = self.bar.length().unwrap_or_default();
+            output::note(&format!("{count} of {of} documents {word}"));
+        }
+    }
 }
 
 /// The path below the folder, with slashes: the document's key and name.
@@ -312,9 +373,10 @@ async fn await_ready(
     house: &House,
     kb: KbId,
     mut waiting: VecDeque<(String, String)>,
-    bar: &ProgressBar,
+    progress: &mut Progress,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
+    let mut pause = PAUSE;
     while !waiting.is_empty() {
         let before = waiting.len();
         for _ in 0..before.min(ASKED_AT_ONCE) {
@@ -325,21 +387,25 @@ async fn await_ready(
                 .json(Ask::get(format!("/kbs/{kb}/documents/{id}")))
                 .await?;
             match document["state"].as_str() {
-                Some("ready") => bar.inc(1),
+                Some("ready") => progress.bar.inc(1),
                 Some("failed") => {
                     let why = document["failure"]
                         .as_str()
                         .unwrap_or("no reason given")
                         .to_owned();
-                    bar.println(format!("failed {key}: {why}"));
-                    bar.inc(1);
+                    progress.say(&format!("failed {key}: {why}"));
+                    progress.bar.inc(1);
                     tally.failed.push((key, why));
                 }
                 _ => waiting.push_back((key, id)),
             }
         }
-        if waiting.len() == before {
-            tokio::time::sleep(PAUSE).await;
+        progress.tell("ready", progress.bar.position() as usize);
+        if waiting.len() < before {
+            pause = PAUSE;
+        } else {
+            tokio::time::sleep(pause).await;
+            pause = PAUSE_MAX.min(pause * 2);
         }
     }
     Ok(())

@@ -121,6 +121,11 @@ pub fn print(text: &str) {
     }
 }
 
+/// Prints a line to standard error as it is, for who waits.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Prints a line to standard error, beside the answer.
 pub fn warn(text: &str) {
     let _ = writeln!(std::io::stderr(), "quipu: {text}");

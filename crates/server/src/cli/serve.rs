@@ -150,7 +150,8 @@ async fn announce(app: &App, set_up_secret: Option<&str>) {
     }
     println!("  search  {search}");
     if let Some(secret) = set_up_secret {
-        println!("  set up  {url}/setup?secret={secret}  (works once, for 15 minutes)");
+        println!("  set up  {url}/setup?secret={secret}");
+        println!("          (sets the administrator's password; works once, for 15 minutes)");
     }
 }
 
@@ -172,7 +173,12 @@ async fn show_demo(app: &Arc<App>, router: &Router, samples: &Path) -> Result<()
     match demo::look(router).await.map_err(Failure::local)? {
         demo::Look::Nothing => {
             let demo = demo::make(router, samples).await.map_err(Failure::local)?;
-            println!("{}", demo::introduction(&app.settings.public_url, &demo));
+            let program = std::env::current_exe().unwrap_or_else(|_| "quipu".into());
+            let settings = &app.settings;
+            let data =
+                std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
+            let place = (settings.public_url.as_str(), &*data, &*program);
+            println!("{}", demo::introduction(place, &demo));
         }
         demo::Look::Demo(kb) => {
             println!("  Demo    {}/api/v1/kbs/{kb}/mcp", app.settings.public_url);

@@ -24,7 +24,19 @@ const SOURCE: &str = "source_id";
 const GROUPS: &[(&str, &str)] = &[
     ("base", "Bases and their members"),
     ("document", "Documents of a base"),
-    ("models", "The embedding models"),
+    (
+        "entity",
+        "What facts are about: people, companies, places, anything with a name",
+    ),
+    (
+        "fact",
+        "What is held to be true, from when to when, and what it rests on",
+    ),
+    ("models", "Models that make searches find what is meant"),
+    (
+        "ontology",
+        "The words for facts: types of entities, types of relations",
+    ),
     ("source", "Where the documents of a base come from"),
     ("token", "Personal tokens"),
     ("user", "People"),
@@ -61,14 +73,8 @@ pub fn add_to(root: Command, registry: &Registry) -> Command {
 }
 
 fn verb(word: &'static str, registered: &Registered) -> Command {
-    let summary = registered
-        .description
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .to_owned();
     let mut command = Command::new(word)
-        .about(summary)
+        .about(summary(&registered.description))
         .long_about(registered.description.clone());
     let positional = registered
         .entry
@@ -85,6 +91,12 @@ fn verb(word: &'static str, registered: &Registered) -> Command {
             .arg(base.help("The base: its name, slug or id; the only one there is if absent"));
     }
     command
+}
+
+/// The first paragraph, in one line.
+fn summary(description: &str) -> String {
+    let paragraph = description.split("\n\n").next().unwrap_or_default();
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn arg(argument: &Argument, place: Option<usize>) -> Arg {

@@ -360,7 +360,7 @@ fn foreign_deleted_hidden_and_made_up_ids_cannot_be_told_apart() {
 /// The table that people read.
 pub fn table(registry: &kernel::Registry) -> String {
     let mut page = String::from(
-        "# Who may do what\n\nMade from the operations; `BLESS=1 cargo test -p server` writes it anew. \
+        "# Who may do what\n\nMade from the operations. \
          Rights are decided at each call from the token's scope and bases and its owner's role at that moment.\n\n\
          | operation | effect | about | scope | role in the base | doors |\n| --- | --- | --- | --- | --- | --- |\n",
     );

@@ -63,8 +63,7 @@ async fn the_manuals_page_of_operations_is_what_the_operations_say_and_answer() 
     let registry = Registry::new(OPS);
     let examples = examples::of_every_operation().await;
     let mut page = String::from(
-        "# Operations\n\nMade from the operations, each with a call that was made and what it answered; \
-         `BLESS=1 cargo test -p server` writes it anew.\n",
+        "# Operations\n\nMade from the operations, each with a call that was made and what it answered.\n",
     );
     for registered in registry.iter() {
         let section = server::manual::section_of(registered);

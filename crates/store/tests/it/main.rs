@@ -5,6 +5,7 @@ mod blobs;
 mod bucket;
 mod durable;
 mod fake_s3;
+mod faults;
 mod rows;
 mod search;
 mod statements;
