@@ -42,11 +42,19 @@ pub enum CallError {
     /// The address is none.
     #[error("`--server` must be an address such as `https://quipu.example.org`, not `{0}`")]
     NotAnAddress(String),
+    /// The address goes on after the server's name.
+    #[error("`--server` is the address of a server, without `{path}`: {url}")]
+    HasAPath {
+        /// What is too much.
+        path: String,
+        /// The address.
+        url: String,
+    },
     /// The token cannot be sent.
     #[error("`--token` holds characters that no token has")]
     NotAToken,
     /// Nobody answers there.
-    #[error("no answer from {place}: {source}")]
+    #[error("no answer from {place}: {}", root(source.as_ref()))]
     NoAnswer {
         /// The address or the socket's path.
         place: String,
@@ -61,6 +69,15 @@ pub enum CallError {
     },
 }
 
+/// What is at the bottom of it: the outer causes say only that connecting failed.
+fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error::Error + 'static) {
+    let mut root = error;
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    root
+}
+
 impl Server {
     /// The server at a URL, called with a token.
     ///
@@ -71,6 +88,12 @@ impl Server {
         let refused = || CallError::NotAnAddress(url.to_owned());
         let base: Uri = url.trim_end_matches('/').parse().map_err(|_| refused())?;
         let known_scheme = matches!(base.scheme_str(), Some("http" | "https"));
+        if !matches!(base.path(), "" | "/") {
+            return Err(CallError::HasAPath {
+                path: base.path().to_owned(),
+                url: url.to_owned(),
+            });
+        }
         let authority = base.authority().ok_or_else(refused)?;
         if !known_scheme || authority.as_str().contains('@') || base.query().is_some() {
             return Err(refused());

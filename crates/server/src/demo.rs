@@ -68,7 +68,7 @@ async fn upload(router: &Router, kb: &str, file: &Path) -> Result<Value, String>
 }
 
 /// Makes the base, puts the samples in, tells the story of a firm and its people, and makes a
-/// token that reads and writes.
+/// token that reads that base and no other, for pasting into clients.
 ///
 /// # Errors
 /// The sentence of whatever refused.
@@ -87,7 +87,7 @@ pub async fn make(router: &Router, samples: &Path) -> Result<Demo, String> {
         upload(router, &kb, &file).await?;
     }
     story::tell(router, &kb, &samples.join("story")).await?;
-    let token = json!({ "name": "demo", "scope": "write" });
+    let token = json!({ "name": "demo", "scope": "read", "kb_ids": [kb] });
     let token = call(router, Method::POST, "/me/tokens", token.to_string()).await?;
     Ok(Demo {
         kb,
@@ -138,7 +138,8 @@ pub fn introduction((public_url, data, program): (&str, &Path, &Path), demo: &De
         r#"
 Base "Demo"  {url}
 Token        {token}
-             (shown once; ends after 90 days; `quipu token list`, `quipu token revoke ID`)
+             (reads this base and no other; shown once; ends after 90 days; `quipu token list`,
+             `quipu token revoke ID`, `quipu token create --name NAME --base BASE`)
 
 Ask it from a shell:
   curl -s {url} -H "Authorization: Bearer {token}" -H "Content-Type: application/json" \

@@ -33,8 +33,10 @@ fn front_matter_states_title_and_date_and_stays_text() {
     assert_eq!(document.date.unwrap().value.to_string(), "2024-05-06");
     assert_eq!(
         document.sections[0].body,
-        "---\ntitle: \"The plan\"\ndate: 2024-05-06\n---"
+        "---\ntitle: \"The plan\"\ndate: 2024-05-06\n---\n\nText."
     );
+    assert_eq!(document.sections[0].heading_path, ["One"]);
+    assert_eq!(document.sections.len(), 1, "it is no section of its own");
 }
 
 fn visible(text: &str) -> String {
@@ -60,7 +62,8 @@ proptest! {
             0..30,
         )
     ) {
-        let source = lines.join("\n");
+        // Front matter stands below the heading that follows it.
+        let source = format!("\n{}", lines.join("\n"));
 
         let document = read(Format::Markdown, source.as_bytes()).unwrap();
 

@@ -79,4 +79,26 @@ on_both_engines! {
         assert_eq!((needed, left), (1, 0));
         assert_eq!(app.viewer().found("harbour").await, ["The harbour opens."]);
     }
+
+    async fn a_short_document_does_not_wait_for_the_vectors_of_a_long_one(app: &App) {
+        let long: String = (0..600).map(|n| format!("# Part {n}\n\nThe harbour in year {n}.\n\n")).collect();
+        let sent = [("long.md", long.as_str()), ("short.md", "The lighthouse.")];
+        for (filename, text) in sent {
+            app.editor().add(filename, text, json!({})).await.unwrap();
+        }
+        let state = async |filename: &str| {
+            let listed = app.viewer().call("list_documents", json!({})).await.unwrap().json;
+            let documents = listed["documents"].as_array().unwrap().clone();
+            let mut found = documents.iter().filter(|one| one["filename"] == filename);
+            found.next().unwrap()["state"].as_str().unwrap().to_owned()
+        };
+
+        while state("short.md").await != "ready" {
+            assert!(kernel::job::run_next(&app.core, &[knowledge::JOBS]).await.unwrap());
+        }
+
+        assert_eq!(state("long.md").await, "embedding");
+        app.work().await;
+        assert_eq!(state("long.md").await, "ready");
+    }
 }

@@ -134,13 +134,11 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     };
     let (tally, seconds) = outcome?;
     tally.print(seconds, matches.get_flag("json"));
-    if tally.failed.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::local(format!(
-            "{} of the files failed",
-            tally.failed.len()
-        )))
+    let taken = tally.created + tally.updated + tally.unchanged;
+    match (tally.failed.len(), tally.skipped.len()) {
+        (0, 1..) if taken == 0 => Err(Failure::wrong("there was no document among the files")),
+        (0, _) => Ok(()),
+        (failed, _) => Err(Failure::local(format!("{failed} of the files failed"))),
     }
 }
 

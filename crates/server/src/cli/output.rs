@@ -60,8 +60,12 @@ impl Failure {
         let message = body["error"]
             .as_str()
             .unwrap_or("the server refused without a sentence");
+        let here = match code {
+            Some(Code::Unauthenticated) => "; here it is given with --token or QUIPU_TOKEN",
+            _ => "",
+        };
         Self {
-            message: message.to_owned(),
+            message: format!("{message}{here}"),
             exit: code.map_or(1, |code| code.exit()),
             body: Some(body),
         }

@@ -76,7 +76,10 @@ pub async fn run(
     let started = accounts::start::start(&core).await?;
     let (end, ended) = watch::channel(false);
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
-        Failure::local(format!("cannot listen on {}: {error}", settings.listen))
+        Failure::local(format!(
+            "cannot listen on {}: {error}; another address is given with --listen or QUIPU_LISTEN",
+            settings.listen
+        ))
     })?;
     let socket = listen::bind_socket(&folder::socket(&settings.data)).map_err(|error| {
         Failure::local(format!(

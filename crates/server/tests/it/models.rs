@@ -206,7 +206,7 @@ fn embedder(endpoint: &Endpoint, model: &str, width: usize) -> Embedder {
     let options = EndpointOptions {
         attempts: 1.try_into().unwrap(),
         pause: Duration::from_millis(1),
-        time: Duration::from_secs(60),
+        time: Duration::from_mins(1),
         ..EndpointOptions::new(&endpoint.url, model, width.try_into().unwrap())
     };
     Embedder::endpoint(options).unwrap()

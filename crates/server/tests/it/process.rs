@@ -478,7 +478,7 @@ fn vectors_of_another_model_go_on_where_a_kill_cut_them_off() {
     let status = || json(&run(data.path(), &["models", "status", "--json"]));
     let base = || status()["bases"][0].clone();
     let until = |is_so: &dyn Fn(&Value) -> bool| {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
         loop {
             let state = base();
             if is_so(&state) {
