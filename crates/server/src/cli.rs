@@ -4,6 +4,7 @@ mod backup;
 mod house;
 mod ingest;
 mod output;
+mod pause;
 mod reindex;
 mod restore;
 mod serve;

@@ -17,6 +17,7 @@ use model::KbId;
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, Needs, encoded};
+use super::pause::Pause;
 use super::watch::is_passed_over;
 use super::{Failure, output, watch};
 
@@ -91,11 +92,6 @@ fn seconds_above_zero(text: &str) -> Result<f64, String> {
 const AT_ONCE: usize = 8;
 /// Documents asked after in one round.
 const ASKED_AT_ONCE: usize = 16;
-/// Pause after a round in which nothing became ready; twice as long after each further one. Every
-/// question is a row of the activity, so a long wait asks seldom.
-const PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How often a line tells how far it is, where no bar can.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Bytes of a file that tell what it is.
@@ -366,7 +362,8 @@ fn read(file: &Path, key: &str) -> Result<Bytes, String> {
     Ok(bytes.into())
 }
 
-/// Asks after the documents, oldest first, until each is ready or has failed.
+/// Asks after the documents until each is ready or has failed, in rounds that end with the first
+/// that is neither.
 async fn await_ready(
     house: &House,
     kb: KbId,
@@ -374,7 +371,7 @@ async fn await_ready(
     progress: &mut Progress,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let mut pause = PAUSE;
+    let mut pause = Pause::new();
     while !waiting.is_empty() {
         let before = waiting.len();
         for _ in 0..before.min(ASKED_AT_ONCE) {
@@ -395,15 +392,17 @@ async fn await_ready(
                     progress.bar.inc(1);
                     tally.failed.push((key, why));
                 }
-                _ => waiting.push_back((key, id)),
+                _ => {
+                    waiting.push_back((key, id));
+                    break;
+                }
             }
         }
         progress.tell("ready", progress.bar.position() as usize);
         if waiting.len() < before {
-            pause = PAUSE;
+            pause.reset();
         } else {
-            tokio::time::sleep(pause).await;
-            pause = PAUSE_MAX.min(pause * 2);
+            pause.wait().await;
         }
     }
     Ok(())

@@ -32,8 +32,9 @@ pub use self::folder::is_passed_over;
 use self::folder::{Folder, Identity, Stamp, Unread, is_below};
 use self::quiet::Quiet;
 use self::report::Report;
-use super::Failure;
 use super::house::{Ask, House, Needs, encoded};
+use super::pause::Pause;
+use super::{Failure, output};
 
 /// What the command line says about following.
 struct Options {
@@ -574,7 +575,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Asks after some of the documents that are being read.
+    /// Asks after some of the documents that are being read, up to the first that still is.
     async fn ask_after(&mut self) -> Result<(), Failure> {
         for _ in 0..self.reading.len().min(ASKED_AT_ONCE) {
             let Some((path, id)) = self.reading.pop_front() else {
@@ -597,18 +598,24 @@ impl<'a> Follower<'a> {
                     self.report.failed(&path, why);
                 }
                 _ if !document["deleted_at"].is_null() => {}
-                _ => self.reading.push_back((path, id)),
+                _ => {
+                    self.reading.push_back((path, id));
+                    break;
+                }
             }
         }
         Ok(())
     }
 
     async fn await_ready(&mut self) -> Result<(), Failure> {
+        let mut pause = Pause::new();
         while !self.reading.is_empty() && !self.ends() {
             let before = self.reading.len();
             self.ask_after().await?;
-            if self.reading.len() == before {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+            if self.reading.len() < before {
+                pause.reset();
+            } else {
+                pause.wait().await;
             }
         }
         match self.report.failures() {
@@ -673,6 +680,14 @@ async fn source_of(
             ))),
             _ => Ok(id(source)),
         };
+    }
+    let documents = house
+        .json(Ask::get(format!("/kbs/{kb}/documents?limit=1")))
+        .await?;
+    if let Some(count @ 1..) = documents["total"].as_u64() {
+        output::warn(&format!(
+            "the base has {count} documents already; those of them that lie in this folder will be there twice, once as the source's own"
+        ));
     }
     let body = json!({ "name": name, "kind": "folder", "path": place, "least_role": least_role });
     let ask = Ask {
