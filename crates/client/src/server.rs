@@ -21,7 +21,9 @@ pub type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// A body that is sent at once.
 pub fn whole(bytes: Bytes) -> Body {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 type HttpClient = Client<HttpsConnector<HttpConnector>, Body>;
@@ -206,7 +208,5 @@ async fn send_to_socket(
     let (mut head, body) = request.into_parts();
     head.headers
         .insert(HOST, HeaderValue::from_static("localhost"));
-    Ok(sender
-        .send_request(Request::from_parts(head, body))
-        .await?)
+    Ok(sender.send_request(Request::from_parts(head, body)).await?)
 }

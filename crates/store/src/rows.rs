@@ -568,6 +568,10 @@ mod tests {
         let line = String::from_utf8(line).unwrap();
         assert_eq!(line.lines().count(), 1);
         assert_eq!(read_line(&table.columns, line.trim()).unwrap(), values);
-        assert!(read_line(&table.columns, "[1]").unwrap_err().contains("1 cells"));
+        assert!(
+            read_line(&table.columns, "[1]")
+                .unwrap_err()
+                .contains("1 cells")
+        );
     }
 }

@@ -128,7 +128,9 @@ fn path_of(entry: &tar::Entry<'_, impl Read>) -> Result<String, BackupError> {
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     if !is_plain || entry.header().entry_type() != tar::EntryType::Regular {
-        return Err(unsound(format!("it holds `{shown}`, which is no plain file")));
+        return Err(unsound(format!(
+            "it holds `{shown}`, which is no plain file"
+        )));
     }
     Ok(shown)
 }
@@ -219,10 +221,7 @@ fn read_manifest<M: Described>(text: &[u8]) -> Result<M, BackupError> {
 }
 
 /// Where each file of the manifest is.
-fn compare(
-    files: &[FileEntry],
-    mut seen: HashMap<String, Seen>,
-) -> Result<Vec<u64>, BackupError> {
+fn compare(files: &[FileEntry], mut seen: HashMap<String, Seen>) -> Result<Vec<u64>, BackupError> {
     let mut places = Vec::with_capacity(files.len());
     for file in files {
         let path = &file.path;

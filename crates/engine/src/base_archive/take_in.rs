@@ -60,7 +60,10 @@ fn is_in_place(path: &str) -> bool {
             .split_once('/')
             .is_some_and(|(table, file)| table_named(table).is_some() && is_numbered(file));
     }
-    path == ABOUT || path.strip_prefix(BLOBS).is_some_and(|hex| hash_of(hex).is_some())
+    path == ABOUT
+        || path
+            .strip_prefix(BLOBS)
+            .is_some_and(|hex| hash_of(hex).is_some())
 }
 
 fn table_named(name: &str) -> Option<&'static BaseTable> {

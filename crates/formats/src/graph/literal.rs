@@ -154,7 +154,12 @@ mod tests {
         for (given, datatype, lexical, of) in [
             (json!(42), Some(Number), "42", xsd::DECIMAL),
             (json!(-0.5), Some(Number), "-0.5", xsd::DECIMAL),
-            (json!(1e21), Some(Number), "1000000000000000000000", xsd::DECIMAL),
+            (
+                json!(1e21),
+                Some(Number),
+                "1000000000000000000000",
+                xsd::DECIMAL,
+            ),
             (json!(-1.25e-7), Some(Number), "-0.000000125", xsd::DECIMAL),
             (json!(1.5e3), Some(Number), "1500.0", xsd::DECIMAL),
             (json!("12"), Some(Number), "12", xsd::DECIMAL),
@@ -165,10 +170,19 @@ mod tests {
             (json!(true), Some(Bool), "true", xsd::BOOLEAN),
             (json!("yes"), Some(Bool), "yes", xsd::STRING),
             (json!("1861-03"), Some(Date), "1861-03", xsd::G_YEAR_MONTH),
-            (json!("45 days after"), Some(Date), "45 days after", xsd::STRING),
+            (
+                json!("45 days after"),
+                Some(Date),
+                "45 days after",
+                xsd::STRING,
+            ),
         ] {
             let literal = value(&given, datatype);
-            assert_eq!((literal.value(), literal.datatype()), (lexical, of), "{given}");
+            assert_eq!(
+                (literal.value(), literal.datatype()),
+                (lexical, of),
+                "{given}"
+            );
         }
     }
 

@@ -52,12 +52,12 @@ impl Writer {
                 let own = names.prefixes();
                 let fixed = terms::PREFIXES.iter();
                 let fixed = fixed.map(|&(prefix, space)| (prefix, space.to_owned()));
-                let serializer = own
-                    .chain(fixed)
-                    .fold(TurtleSerializer::new(), |all, (prefix, space)| {
-                        all.with_prefix(prefix, space)
-                            .expect("what names begin with are IRIs")
-                    });
+                let serializer =
+                    own.chain(fixed)
+                        .fold(TurtleSerializer::new(), |all, (prefix, space)| {
+                            all.with_prefix(prefix, space)
+                                .expect("what names begin with are IRIs")
+                        });
                 Kind::Turtle(serializer.for_writer(bytes.clone()))
             }
             // Without a context: a word that came with an IRI such as `prov:x` would be read as

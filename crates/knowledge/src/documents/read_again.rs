@@ -131,11 +131,7 @@ async fn take_up(core: &Arc<Core>, tx: &mut Tx, kb: KbId, document: &Document) -
 
 /// Queues what brings the documents of a base further that came from elsewhere on their way; those
 /// that had failed there stay as they are.
-pub async fn take_up_unfinished(
-    core: &Arc<Core>,
-    tx: &mut Tx,
-    kb: KbId,
-) -> Result<()> {
+pub async fn take_up_unfinished(core: &Arc<Core>, tx: &mut Tx, kb: KbId) -> Result<()> {
     let mut after = DocumentId::new(Uuid::nil());
     loop {
         let page = documents::after(tx, kb, after, PAGE).await?;

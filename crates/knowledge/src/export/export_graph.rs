@@ -75,8 +75,8 @@ impl Operation for ExportGraph {
     async fn run(self, cx: &Cx<'_, Base>) -> Result<Flowing> {
         let kb = cx.target.id();
         let base = self.base.as_deref().filter(|base| !base.trim().is_empty());
-        let names = Names::new(kb, base)
-            .map_err(|error| Error::invalid(format!("`base` {error}")))?;
+        let names =
+            Names::new(kb, base).map_err(|error| Error::invalid(format!("`base` {error}")))?;
         let format = Format::from(self.format);
         let place = PLACES.try_acquire().map_err(|_| {
             let sentence = "as many exports as this server makes at once are under way";

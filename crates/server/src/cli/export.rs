@@ -59,7 +59,9 @@ pub fn command() -> Command {
 /// Runs the verb.
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let word = matches.get_one::<String>("file").expect("clap requires it");
-    let format = matches.get_one::<String>("format").expect("it has a default");
+    let format = matches
+        .get_one::<String>("format")
+        .expect("it has a default");
     let iri_base = matches.get_one::<String>("iri-base");
     if format == ARCHIVE && iri_base.is_some() {
         return Err(Failure::wrong(
@@ -79,7 +81,13 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
             path.push_str(&format!("&base={}", encoded(base)));
         }
         let extension = if format == "turtle" { "ttl" } else { "jsonld" };
-        graph(&house, &destination, Ask::get(path), format!("{kb}.{extension}")).await
+        graph(
+            &house,
+            &destination,
+            Ask::get(path),
+            format!("{kb}.{extension}"),
+        )
+        .await
     };
     let exported = exported.await;
     house.close().await;

@@ -218,11 +218,7 @@ impl House {
     }
 
     /// Sends a file as the body of a call, part by part, and reads the answer.
-    pub async fn send_file(
-        &self,
-        ask: Ask,
-        file: File,
-    ) -> Result<(StatusCode, Bytes), Failure> {
+    pub async fn send_file(&self, ask: Ask, file: File) -> Result<(StatusCode, Bytes), Failure> {
         let (head, _) = request(ask)?.into_parts();
         self.answer(Request::from_parts(head, parts_of(file))).await
     }

@@ -29,8 +29,7 @@ pub fn command() -> Command {
 /// Runs the verb.
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let path = matches.get_one::<String>("file").expect("clap requires it");
-    let unreadable =
-        |error: std::io::Error| Failure::wrong(format!("cannot read {path}: {error}"));
+    let unreadable = |error: std::io::Error| Failure::wrong(format!("cannot read {path}: {error}"));
     let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
     if file.metadata().await.map_err(unreadable)?.is_dir() {
         return Err(Failure::wrong(format!(

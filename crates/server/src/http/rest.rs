@@ -77,7 +77,11 @@ async fn handle(app: &Arc<App>, name: &str, params: Params, request: Request) ->
         .get(name)
         .expect("the route was made from the registry");
     match serve(app, registered, &params, request).await {
-        Ok(answer) => reply::answer(answer, registered.entry.spec.flows.first().copied(), as_text),
+        Ok(answer) => reply::answer(
+            answer,
+            registered.entry.spec.flows.first().copied(),
+            as_text,
+        ),
         Err(error) => reply::refusal(&error, id),
     }
 }
