@@ -156,8 +156,14 @@ pub async fn load(
     let mut source = open(file).await?;
     for (entry, place) in files(checked, ROWS) {
         let lines = lines_of(entry, &text_of(&mut source, (entry, place)).await?)?;
-        let loaded = lines.load(tx, base.id).await;
-        loaded.map_err(|source| row(entry, source.into()))?;
+        match lines.load(tx, base.id).await {
+            Ok(()) => {}
+            Err(StoreError::Unique(table)) => {
+                let path = &entry.path;
+                return Err(unsound(format!("`{path}` holds a row of `{table}` twice")));
+            }
+            Err(error) => return Err(row(entry, error.into())),
+        }
     }
     let broken = soundness::rows_of(tx, base.id).await;
     let broken = broken.map_err(|error| StoreError::failed("check what was loaded", error))?;

@@ -11,7 +11,7 @@ use engine::ledger::{best_names, canonicals, latest};
 use engine::library::ExternalKey;
 use formats::graph::{Graph, Source, Statement, Thing};
 use model::document::DateSource;
-use model::fact::{Fact, Object, Rank};
+use model::fact::{End, Fact, Object, Rank};
 use model::ontology::RelationType;
 use model::time::Interval;
 use model::{
@@ -291,9 +291,10 @@ fn source<'a>(document: &'a Document, held: Option<&'a Version>) -> Source<'a> {
     }
 }
 
-/// Whether a claim is held now and holds at this moment. What is known to be wrong and kept is
-/// left to the statements.
+/// Whether a claim is held now and holds at this moment. What is known to be wrong and kept, or to
+/// have ended at a date that nobody knows, is left to the statements.
 fn holds_now(fact: &Fact, holds: Option<Interval>, now: RecordTime) -> bool {
     let covers = |holds: Interval| holds.from() <= now.micros() && now.micros() < holds.to();
-    fact.invalidated_at.is_none() && fact.rank != Rank::Deprecated && holds.is_some_and(covers)
+    let is_over = fact.rank == Rank::Deprecated || fact.validity.to == End::Unknown;
+    fact.invalidated_at.is_none() && !is_over && holds.is_some_and(covers)
 }

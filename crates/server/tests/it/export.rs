@@ -14,7 +14,7 @@ use server::http::listen::in_process;
 use sha2::{Digest, Sha256};
 use store::rows;
 
-use crate::house::{Answer, House, on_both_engines, on_sqlite_with};
+use crate::house::{Answer, Engine, House, on_both_engines, on_sqlite_with};
 
 /// A base with a document, two things and a fact about them that rests on it.
 async fn papers(house: &House) -> String {
@@ -290,7 +290,11 @@ fn a_damaged_or_forged_archive_is_refused_by_what_is_wrong_and_nothing_is_kept()
             forged(&whole, |_| (), |_| ()).len(),
             forged(&whole, |_| (), |_| ()).len()
         );
-        let there = House::new(crate::house::Engine::Sqlite, &[]).await;
+        let engine = match house.app.core.db.engine_name() {
+            "sqlite" => Engine::Sqlite,
+            _ => Engine::Postgres,
+        };
+        let there = House::new(engine, &[]).await;
         let before = holds(&there).await;
         let place = |part: &str| {
             let mut archive = tar::Archive::new(&whole[..]);
@@ -399,7 +403,7 @@ fn a_damaged_or_forged_archive_is_refused_by_what_is_wrong_and_nothing_is_kept()
                         told["tables"]["fact"] = json!(told["tables"]["fact"].as_u64().unwrap() + 1)
                     },
                 ),
-                "",
+                "holds a row of `fact` twice",
             ),
             (
                 "no row",
