@@ -119,6 +119,14 @@ class Quipu:
         )
         return parsed(answered(request))
 
+    def rest_json(self, method, path, token, body):
+        """One REST call with a JSON body; HTTP status and parsed body."""
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(
+            f"http://{self.address}/api/v1{path}", json.dumps(body).encode(), headers, method=method
+        )
+        return parsed(answered(request))
+
     def call(self, base, token, tool, **arguments):
         """One `tools/call` as a script would send it; the JSON-RPC result."""
         status, answer = post(

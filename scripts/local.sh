@@ -41,7 +41,7 @@ mark_installed() {
     cat "${@:2}" | sha256sum >"$local_folder/$1.stamp"
 }
 
-# python_peers v1|v2|s3|beside: a folder for PYTHONPATH; no virtual environment needed.
+# python_peers v1|v2|s3|beside|rdf: a folder for PYTHONPATH; no virtual environment needed.
 python_peers() {
     local set=python-$1 list=$root/peers/python/requirements-$1.txt
     installed "$set" "$list" && [[ -d $local_folder/$set ]] && return 0

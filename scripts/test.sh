@@ -112,6 +112,8 @@ else
     check "rmcp peer" rmcp_peer dev
     suite "real clients" python3 -m peers.clients.run --quipu "$quipu"
     suite "conformance" python3 -m peers.conformance.run --quipu "$quipu"
+    python_peers rdf
+    suite "exports, read by rdflib" python3 -m peers.rdf.run --quipu "$quipu"
 fi
 
 echo

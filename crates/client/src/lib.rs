@@ -2,4 +2,4 @@
 
 mod server;
 
-pub use server::{CallError, Server};
+pub use server::{Body, CallError, Server, whole};

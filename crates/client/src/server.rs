@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
 use http::{Request, Response, Uri};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -15,7 +16,17 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::UnixStream;
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+/// What is sent with a request: at once, or part by part.
+pub type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// A body that is sent at once.
+pub fn whole(bytes: Bytes) -> Body {
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+type HttpClient = Client<HttpsConnector<HttpConnector>, Body>;
 
 /// Where a server listens, and how to call it.
 pub struct Server(Kind);
@@ -137,7 +148,7 @@ impl Server {
     ///
     /// # Errors
     /// If nobody answers, or not in time. An answer that refuses is an answer.
-    pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
+    pub async fn send(&self, request: Request<Body>) -> Result<Response<Bytes>, CallError> {
         let place = self.place();
         let no_answer = |source: Cause| CallError::NoAnswer {
             place: place.clone(),
@@ -161,7 +172,7 @@ impl Server {
     ///
     /// # Errors
     /// If nobody answers, or not in time. An answer that refuses is an answer.
-    pub async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
+    pub async fn open(&self, request: Request<Body>) -> Result<Response<Incoming>, CallError> {
         let place = self.place();
         let sent = async {
             match &self.0 {
@@ -193,8 +204,8 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 fn request_to(
     base: &Uri,
     token: Option<&HeaderValue>,
-    request: Request<Bytes>,
-) -> Result<Request<Full<Bytes>>, Cause> {
+    request: Request<Body>,
+) -> Result<Request<Body>, Cause> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let path = format!("{}{path}", base.path().trim_end_matches('/'));
@@ -206,12 +217,12 @@ fn request_to(
     if let Some(token) = token {
         head.headers.insert(AUTHORIZATION, token.clone());
     }
-    Ok(Request::from_parts(head, Full::new(body)))
+    Ok(Request::from_parts(head, body))
 }
 
 async fn send_to_socket(
     path: &PathBuf,
-    request: Request<Bytes>,
+    request: Request<Body>,
 ) -> Result<Response<Incoming>, Cause> {
     let stream = UnixStream::connect(path).await?;
     let (mut sender, connection) =
@@ -220,7 +231,5 @@ async fn send_to_socket(
     let (mut head, body) = request.into_parts();
     head.headers
         .insert(HOST, HeaderValue::from_static("localhost"));
-    Ok(sender
-        .send_request(Request::from_parts(head, Full::new(body)))
-        .await?)
+    Ok(sender.send_request(Request::from_parts(head, body)).await?)
 }

@@ -5,12 +5,12 @@
 //! is whole if it ends with a manifest that says what stood before it. Rows are in a form that
 //! either engine takes. See docs/decisions/0008.
 
-mod archive;
-mod check;
+pub(crate) mod archive;
+pub(crate) mod check;
 mod hold;
 mod make;
-mod manifest;
-mod restore;
+pub(crate) mod manifest;
+pub(crate) mod restore;
 
 pub use check::{Checked, Progress, check};
 pub use hold::Hold;
@@ -21,7 +21,7 @@ pub use restore::{Restored, load, restore_blobs};
 use store::StoreError;
 use store::rows::LoadError;
 
-/// What can go wrong with a backup.
+/// What can go wrong with a backup, or another archive.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// It cannot be read or written.
@@ -32,11 +32,11 @@ pub enum BackupError {
         /// The cause.
         source: std::io::Error,
     },
-    /// It is no backup, or not all of one, or not as it was written.
+    /// It is no such archive, or not all of one, or not as it was written.
     #[error("{0}")]
     Unsound(String),
     /// Whoever was receiving it went away.
-    #[error("the receiver of the backup went away")]
+    #[error("its receiver went away")]
     GoneAway,
     /// The store failed.
     #[error(transparent)]
@@ -56,6 +56,10 @@ impl From<BackupError> for model::Error {
         match error {
             BackupError::Store(error) => error.into(),
             BackupError::Unsound(why) => model::Error::new(model::Code::Unreadable, why),
+            BackupError::Row {
+                path,
+                source: source @ LoadError::NotARow { .. },
+            } => model::Error::new(model::Code::Unreadable, format!("`{path}`: {source}")),
             other => model::Error::internal(other),
         }
     }

@@ -1,5 +1,6 @@
-//! Bytes to model values. Nothing here reads a file, a clock or the network.
+//! Bytes to model values and back. Nothing here reads a file, a clock or the network.
 
 #![warn(missing_docs)]
 
 pub mod document;
+pub mod graph;

@@ -38,6 +38,8 @@ pub trait Operation: DeserializeOwned + JsonSchema + Send + 'static {
 pub struct Flow {
     /// Name under which a browser keeps it, if it is a file.
     pub filename: Option<String>,
+    /// Its media type; the first of [`Spec::flows`] if none.
+    pub media_type: Option<&'static str>,
     /// The parts. One that fails ends it in a way that the receiver sees.
     pub parts: Receiver<Result<Bytes>>,
 }

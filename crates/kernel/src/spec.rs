@@ -104,8 +104,9 @@ pub struct Spec {
     pub idempotent_by_key: bool,
     /// Whether the request's body is a file.
     pub upload: bool,
-    /// Media type of an answer that comes part by part; none for one that comes at once.
-    pub flows: Option<&'static str>,
+    /// Media types of an answer that comes part by part, the usual one first; none for one that
+    /// comes at once.
+    pub flows: &'static [&'static str],
     /// How long it may take.
     pub deadline: Duration,
     /// Verb of the command line.
@@ -131,7 +132,7 @@ impl Spec {
             system_admin: false,
             idempotent_by_key: false,
             upload: false,
-            flows: None,
+            flows: &[],
             deadline: Duration::from_secs(30),
             cli: None,
         }
@@ -225,11 +226,12 @@ impl Spec {
         }
     }
 
-    /// Answers part by part, in this media type. Its deadline is over the beginning only.
+    /// Answers part by part, in one of these media types, the first of them unless the answer says
+    /// otherwise. Its deadline is over the beginning only.
     #[must_use]
-    pub const fn flows(self, media_type: &'static str) -> Self {
+    pub const fn flows(self, media_types: &'static [&'static str]) -> Self {
         Self {
-            flows: Some(media_type),
+            flows: media_types,
             ..self
         }
     }

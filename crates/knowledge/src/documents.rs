@@ -42,6 +42,7 @@ pub(crate) use list_versions::hex;
 pub use list_versions::{ListVersions, VersionInfo, Versions};
 pub use parse_document::ParseDocument;
 pub use purge_document::{PurgeDocument, PurgedDocument};
+pub(crate) use read_again::take_up_unfinished;
 pub use read_again::{ReadAgain, enqueue_readings, readings_changed, readings_left};
 pub use restore_document::RestoreDocument;
 pub use show_document::{ShowDocument, ShownDocument};

@@ -8,7 +8,7 @@ mod entity_facts;
 mod neighbors;
 mod paths_between;
 mod retract_fact;
-mod shown;
+pub(crate) mod shown;
 mod stated;
 mod timeline;
 

@@ -1,8 +1,9 @@
 //! What can be asked of a base: its documents, where they come from and the search over them; its
-//! things and the facts about them.
+//! things and the facts about them; all of it as a graph.
 
 pub mod documents;
 pub mod entities;
+pub mod export;
 pub mod facts;
 pub mod models;
 pub mod ontology;
@@ -21,6 +22,9 @@ pub const OPS: &[Entry] = &[
     Entry::of::<facts::Timeline>(),
     Entry::of::<facts::PathsBetween>(),
     Entry::of::<facts::Changes>(),
+    Entry::of::<export::ExportGraph>(),
+    Entry::of::<export::ExportBase>(),
+    Entry::of::<export::ImportBase>(),
     Entry::of::<search::SearchDocs>(),
     Entry::of::<documents::AddDocument>(),
     Entry::of::<documents::ListDocuments>(),

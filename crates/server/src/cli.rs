@@ -1,10 +1,13 @@
 //! The command line: verbs are the operations' own, from the same table as every other door.
 
 mod backup;
+mod export;
 mod house;
+mod import;
 mod ingest;
 mod output;
 mod pause;
+mod received;
 mod reindex;
 mod restore;
 mod serve;
@@ -84,6 +87,8 @@ pub fn command(registry: &Registry) -> Command {
     let root = root
         .subcommand(serve::command())
         .subcommand(ingest::command())
+        .subcommand(export::command())
+        .subcommand(import::command())
         .subcommand(backup::command())
         .subcommand(restore::command())
         .subcommand(verify::command())
@@ -153,6 +158,8 @@ async fn dispatch(registry: Registry, matches: &ArgMatches) -> Result<(), Failur
             Ok(())
         }
         Some(("ingest", own)) => ingest::run(registry, own).await,
+        Some(("export", own)) => export::run(registry, own).await,
+        Some(("import", own)) => import::run(registry, own).await,
         Some(("backup", own)) => backup::run(registry, own).await,
         Some(("restore", own)) => restore::run(settings(own)?, own).await,
         Some(("verify", own)) => verify::run(registry, own).await,

@@ -14,6 +14,7 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/manual/rights.md"),
     include_str!("../../../docs/manual/operations.md"),
     include_str!("../../../docs/manual/nodes.md"),
+    include_str!("../../../docs/manual/export.md"),
     include_str!("../../../docs/manual/backup.md"),
 ];
 

@@ -89,7 +89,15 @@ fn operation(registered: &Registered, path: &str) -> Value {
     }
     let refusal = json!({ "description": "Refused.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Refusal" } } } });
     let (scope, role) = crate::manual::needed(registered);
-    let media_type = spec.flows.unwrap_or("application/json");
+    let media_types = match spec.flows {
+        [] => &["application/json"],
+        flows => flows,
+    };
+    let schema = json!({ "schema": registered.output.as_value() });
+    let content: Map<String, Value> = media_types
+        .iter()
+        .map(|media_type| ((*media_type).to_owned(), schema.clone()))
+        .collect();
     let mut operation = json!({
         "operationId": spec.name,
         "summary": spec.title,
@@ -99,7 +107,7 @@ Scope {scope}, role {role}.", registered.description),
         "parameters": parameters,
         "responses": {
             "default": refusal,
-            "2XX": { "description": "Done.", "content": { media_type: { "schema": registered.output.as_value() } } },
+            "2XX": { "description": "Done.", "content": content },
         },
     });
     if registered.entry.target == TargetKind::Public {

@@ -192,6 +192,8 @@ statements! {
             FROM document WHERE tenant_id = $1 AND base_id = $2 AND id = $3",
         FIND_MANY: "SELECT id, external_key, filename, least_role, state, failure, version, held_version, created_at, updated_at, deleted_at, purged_at \
             FROM document WHERE tenant_id = $1 AND base_id = $2 AND id = ANY($3)",
+        AFTER: "SELECT id, external_key, filename, least_role, state, failure, version, held_version, created_at, updated_at, deleted_at, purged_at \
+            FROM document WHERE tenant_id = $1 AND base_id = $2 AND id > $3 ORDER BY id LIMIT $4",
         BY_KEY: "SELECT id, external_key, filename, least_role, state, failure, version, held_version, created_at, updated_at, deleted_at, purged_at \
             FROM document WHERE tenant_id = $1 AND base_id = $2 AND external_key = $3",
         SET_STATE: "UPDATE document SET state = $5, failure = $6, updated_at = $7 \
@@ -391,6 +393,20 @@ pub async fn find_many(
     ids: &[DocumentId],
 ) -> Result<Vec<Document>, StoreError> {
     tx.rows(&FIND_MANY, params![kb, ids])
+        .await?
+        .iter_mut()
+        .map(read)
+        .collect()
+}
+
+/// Documents after an id, whatever became of them, by id: for walking all of them.
+pub async fn after(
+    tx: &mut Tx,
+    kb: KbId,
+    after: DocumentId,
+    limit: u32,
+) -> Result<Vec<Document>, StoreError> {
+    tx.rows(&AFTER, params![kb, after, limit])
         .await?
         .iter_mut()
         .map(read)

@@ -5,6 +5,7 @@
 //! above this room knows which engine it runs on.
 
 pub mod audit;
+pub mod base_rows;
 pub mod bases;
 pub mod blobs;
 pub mod chunks;
@@ -46,6 +47,7 @@ pub use statement::Statement;
 pub fn statements() -> impl Iterator<Item = &'static Statement> {
     [
         audit::STATEMENTS,
+        base_rows::STATEMENTS,
         bases::STATEMENTS,
         chunks::STATEMENTS,
         credentials::STATEMENTS,
@@ -76,4 +78,5 @@ pub fn statements() -> impl Iterator<Item = &'static Statement> {
     .flatten()
     .copied()
     .chain(rows::of_tables())
+    .chain(base_rows::of_tables())
 }

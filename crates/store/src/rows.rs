@@ -23,17 +23,17 @@ const PAGE: u32 = 200;
 #[derive(Debug)]
 pub struct Table {
     name: &'static str,
-    columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     /// Places of the columns of its primary key.
-    key: Vec<usize>,
+    pub(crate) key: Vec<usize>,
     read: Statement,
     load: Statement,
     count: Statement,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct Column {
-    name: &'static str,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
     kind: Kind,
 }
 
@@ -50,7 +50,7 @@ enum Kind {
 
 /// Where reading a table goes on.
 #[derive(Debug, Clone)]
-pub struct Cursor(Vec<Value>);
+pub struct Cursor(pub(crate) Vec<Value>);
 
 /// Some rows of a table.
 #[derive(Debug)]
@@ -134,13 +134,20 @@ impl Table {
     }
 }
 
-fn leaked(text: String) -> &'static str {
+pub(crate) fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
 /// `$1, $2, …`.
 fn marks(count: usize) -> String {
-    let marks: Vec<String> = (1..=count).map(|number| format!("${number}")).collect();
+    marks_from(1, count)
+}
+
+/// So many marks of parameters, numbered from `first`.
+pub(crate) fn marks_from(first: usize, count: usize) -> String {
+    let marks: Vec<String> = (first..first + count)
+        .map(|number| format!("${number}"))
+        .collect();
     marks.join(", ")
 }
 
@@ -296,7 +303,7 @@ pub async fn read(
         None => table
             .key
             .iter()
-            .map(|&key| least(table.columns[key].kind))
+            .map(|&key| least(table.columns[key]))
             .collect(),
     };
     let mut bound: Vec<Param<'_>> = after.iter().map(param).collect();
@@ -306,7 +313,7 @@ pub async fn read(
     let mut next = None;
     for (number, row) in found.into_iter().enumerate() {
         let values = row.into_values();
-        write_line(table, &values, out);
+        write_line(&table.columns, &values, out);
         if number + 1 == PAGE as usize {
             next = Some(Cursor(
                 table.key.iter().map(|&key| values[key].clone()).collect(),
@@ -320,8 +327,8 @@ pub async fn read(
 }
 
 /// What is before every value of the kind that a key has.
-fn least(kind: Kind) -> Value {
-    match kind {
+pub(crate) fn least(column: Column) -> Value {
+    match column.kind {
         Kind::Uuid => Value::Uuid(Uuid::nil()),
         Kind::Text => Value::Text(String::new()),
         Kind::Int => Value::Int(i64::MIN),
@@ -331,7 +338,7 @@ fn least(kind: Kind) -> Value {
     }
 }
 
-fn param(value: &Value) -> Param<'_> {
+pub(crate) fn param(value: &Value) -> Param<'_> {
     match value {
         Value::Null => Param::Null,
         Value::Bool(truth) => Param::from(*truth),
@@ -343,9 +350,9 @@ fn param(value: &Value) -> Param<'_> {
     }
 }
 
-fn write_line(table: &Table, values: &[Value], out: &mut Vec<u8>) {
-    let cells: Vec<serde_json::Value> = table
-        .columns
+/// A row as a line: its cells in the order of the columns.
+pub(crate) fn write_line(columns: &[Column], values: &[Value], out: &mut Vec<u8>) {
+    let cells: Vec<serde_json::Value> = columns
         .iter()
         .zip(values)
         .map(|(column, value)| cell(column.kind, value))
@@ -378,15 +385,7 @@ fn cell(kind: Kind, value: &Value) -> serde_json::Value {
 /// # Errors
 /// If a line is no row of the table; the transaction is then to be dropped.
 pub async fn load(tx: &mut Tx, table: &'static Table, lines: &str) -> Result<u64, LoadError> {
-    let mut rows = Vec::new();
-    for (number, line) in lines.lines().enumerate() {
-        let row = read_line(table, line).map_err(|why| LoadError::NotARow {
-            table: table.name,
-            line: number + 1,
-            why,
-        })?;
-        rows.push(row);
-    }
+    let rows = read_lines(table.name, &table.columns, lines)?;
     let bound: Vec<Vec<Param<'_>>> = rows
         .iter()
         .map(|row| row.iter().map(param).collect())
@@ -394,17 +393,33 @@ pub async fn load(tx: &mut Tx, table: &'static Table, lines: &str) -> Result<u64
     Ok(tx.bulk(&table.load, &bound).await?)
 }
 
-fn read_line(table: &Table, line: &str) -> Result<Vec<Value>, String> {
+/// The rows of a text, a line each.
+pub(crate) fn read_lines(
+    table: &'static str,
+    columns: &[Column],
+    lines: &str,
+) -> Result<Vec<Vec<Value>>, LoadError> {
+    let rows = lines.lines().enumerate().map(|(number, line)| {
+        read_line(columns, line).map_err(|why| LoadError::NotARow {
+            table,
+            line: number + 1,
+            why,
+        })
+    });
+    rows.collect()
+}
+
+fn read_line(columns: &[Column], line: &str) -> Result<Vec<Value>, String> {
     let cells: Vec<serde_json::Value> =
         serde_json::from_str(line).map_err(|error| error.to_string())?;
-    if cells.len() != table.columns.len() {
+    if cells.len() != columns.len() {
         return Err(format!(
             "it has {} cells and the table {} columns",
             cells.len(),
-            table.columns.len()
+            columns.len()
         ));
     }
-    let values = table.columns.iter().zip(cells).map(|(column, cell)| {
+    let values = columns.iter().zip(cells).map(|(column, cell)| {
         value(column.kind, cell)
             .ok_or_else(|| format!("`{}` does not hold {:?}", column.name, column.kind))
     });
@@ -548,11 +563,15 @@ mod tests {
             Value::Bytes(vec![0, 1, 255]),
         ];
         let mut line = Vec::new();
-        write_line(table, &values, &mut line);
+        write_line(&table.columns, &values, &mut line);
 
         let line = String::from_utf8(line).unwrap();
         assert_eq!(line.lines().count(), 1);
-        assert_eq!(read_line(table, line.trim()).unwrap(), values);
-        assert!(read_line(table, "[1]").unwrap_err().contains("1 cells"));
+        assert_eq!(read_line(&table.columns, line.trim()).unwrap(), values);
+        assert!(
+            read_line(&table.columns, "[1]")
+                .unwrap_err()
+                .contains("1 cells")
+        );
     }
 }

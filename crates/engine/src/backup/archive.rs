@@ -1,20 +1,26 @@
 //! Writing a tar file into a channel, one file after the other, each hashed on its way.
 
 use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
+use store::blobs::{BlobKey, Blobs};
 use tokio::sync::mpsc::Sender;
 
 use super::BackupError;
-use super::manifest::{FileEntry, hex};
+use super::manifest::{FileEntry, MANIFEST, MANIFEST_HASH, ROWS, hex};
 
 /// Size of a block, to which every file is filled up (POSIX.1-1988, ustar).
 const BLOCK: usize = 512;
 
-/// The parts of a backup on their way to whoever receives it.
-pub(super) type Out = Sender<Result<Bytes, model::Error>>;
+/// Bytes of rows in one file, about.
+const ROWS_BYTES: usize = 4 << 20;
+
+/// The parts of an archive on their way to whoever receives it.
+pub(crate) type Out = Sender<Result<Bytes, model::Error>>;
 
 /// A tar file that is being written.
-pub(super) struct Archive {
+pub(crate) struct Archive {
     out: Out,
     /// Seconds since 1970, for every file.
     modified: u64,
@@ -22,7 +28,7 @@ pub(super) struct Archive {
 }
 
 /// A file whose bytes are being written.
-pub(super) struct Open<'a> {
+pub(crate) struct Open<'a> {
     archive: &'a mut Archive,
     path: String,
     size: u64,
@@ -31,7 +37,7 @@ pub(super) struct Open<'a> {
 }
 
 impl Archive {
-    pub(super) fn new(out: Out, modified: u64) -> Self {
+    pub(crate) fn new(out: Out, modified: u64) -> Self {
         Self {
             out,
             modified,
@@ -39,13 +45,13 @@ impl Archive {
         }
     }
 
-    /// The files so far.
-    pub(super) fn take_files(&mut self) -> Vec<FileEntry> {
+    /// The files so far, for the manifest.
+    pub(crate) fn take_files(&mut self) -> Vec<FileEntry> {
         std::mem::take(&mut self.files)
     }
 
     /// Writes a whole file; SHA-256 of its bytes.
-    pub(super) async fn put(
+    pub(crate) async fn put(
         &mut self,
         path: &str,
         bytes: Vec<u8>,
@@ -56,7 +62,7 @@ impl Archive {
     }
 
     /// Begins a file of a known size.
-    pub(super) async fn begin(&mut self, path: &str, size: u64) -> Result<Open<'_>, BackupError> {
+    pub(crate) async fn begin(&mut self, path: &str, size: u64) -> Result<Open<'_>, BackupError> {
         let mut header = tar::Header::new_ustar();
         header.set_path(path).map_err(|source| BackupError::Io {
             what: format!("name a file `{path}`"),
@@ -77,8 +83,52 @@ impl Archive {
         })
     }
 
+    /// Writes what the archive says about itself.
+    pub(crate) async fn put_json(
+        &mut self,
+        path: &str,
+        value: &impl Serialize,
+    ) -> Result<[u8; 32], BackupError> {
+        let mut text = serde_json::to_vec_pretty(value).expect("a manifest is JSON");
+        text.push(b'\n');
+        self.put(path, text).await
+    }
+
+    /// Writes the bytes of a document. What is lost or damaged already must not keep the rest from
+    /// being saved, so it is told.
+    pub(crate) async fn put_blob(
+        &mut self,
+        blobs: &Blobs,
+        key: &BlobKey,
+        path: &str,
+    ) -> Result<PutBlob, BackupError> {
+        let Some((size, mut parts)) = blobs.open_stream(key).await? else {
+            return Ok(PutBlob::Missing);
+        };
+        let mut file = self.begin(path, size).await?;
+        while let Some(part) = parts.next().await {
+            file.write(part?).await?;
+        }
+        let is_whole = file.end().await? == key.hash;
+        Ok(if is_whole {
+            PutBlob::Whole(size)
+        } else {
+            PutBlob::Damaged(size)
+        })
+    }
+
+    /// Writes the manifest, and its hash as `sha256sum --check` reads it. All files stand before.
+    pub(crate) async fn put_manifest(
+        &mut self,
+        manifest: &impl Serialize,
+    ) -> Result<(), BackupError> {
+        let hash = self.put_json(MANIFEST, manifest).await?;
+        let line = format!("{}  {MANIFEST}\n", hex(&hash));
+        self.put(MANIFEST_HASH, line.into_bytes()).await.map(drop)
+    }
+
     /// Ends the tar file.
-    pub(super) async fn finish(self) -> Result<(), BackupError> {
+    pub(crate) async fn finish(self) -> Result<(), BackupError> {
         self.send(BytesMut::zeroed(2 * BLOCK).freeze()).await
     }
 
@@ -88,8 +138,51 @@ impl Archive {
     }
 }
 
+/// How the bytes of a document went into an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PutBlob {
+    /// So many, which are what their name says.
+    Whole(u64),
+    /// So many, which are something else than their name says.
+    Damaged(u64),
+    /// They are not there.
+    Missing,
+}
+
+/// The rows of a table on their way into files of a few megabytes each.
+pub(crate) struct RowFiles {
+    table: &'static str,
+    number: u32,
+    /// Rows that are in no file yet.
+    pub(crate) lines: Vec<u8>,
+}
+
+impl RowFiles {
+    pub(crate) fn of(table: &'static str) -> Self {
+        Self {
+            table,
+            number: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Writes a file, if there is enough for one or nothing more will come.
+    pub(crate) async fn put(
+        &mut self,
+        archive: &mut Archive,
+        is_last: bool,
+    ) -> Result<(), BackupError> {
+        if ROWS_BYTES <= self.lines.len() || (is_last && !self.lines.is_empty()) {
+            self.number += 1;
+            let path = format!("{ROWS}{}/{:06}.jsonl", self.table, self.number);
+            archive.put(&path, std::mem::take(&mut self.lines)).await?;
+        }
+        Ok(())
+    }
+}
+
 impl Open<'_> {
-    pub(super) async fn write(&mut self, bytes: Bytes) -> Result<(), BackupError> {
+    pub(crate) async fn write(&mut self, bytes: Bytes) -> Result<(), BackupError> {
         self.written += bytes.len() as u64;
         if self.written > self.size {
             return Err(self.changed());
@@ -99,7 +192,7 @@ impl Open<'_> {
     }
 
     /// SHA-256 of what was written.
-    pub(super) async fn end(self) -> Result<[u8; 32], BackupError> {
+    pub(crate) async fn end(self) -> Result<[u8; 32], BackupError> {
         if self.written != self.size {
             return Err(self.changed());
         }

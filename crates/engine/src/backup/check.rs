@@ -1,13 +1,14 @@
 //! Reading a backup from its first byte to its last, and holding it against its manifest.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use std::path::Component;
 
 use sha2::{Digest, Sha256};
 
 use super::BackupError;
 use super::manifest::{
-    ABOUT, About, BLOBS, FORMAT, FORMAT_VERSION, MANIFEST, MANIFEST_HASH, Manifest, ROWS, hex,
+    ABOUT, About, BLOBS, Described, FileEntry, MANIFEST, MANIFEST_HASH, Manifest, ROWS, Tally, hex,
 };
 
 /// Bytes read at once.
@@ -24,13 +25,13 @@ pub struct Progress {
     pub blob_bytes: u64,
 }
 
-/// A backup that is whole and as it was written.
+/// An archive that is whole and as it was written: a backup, unless it says otherwise.
 #[derive(Debug)]
-pub struct Checked {
+pub struct Checked<M = Manifest> {
     /// What it says about itself.
-    pub manifest: Manifest,
+    pub manifest: M,
     /// Where each file of the manifest begins, in bytes from the start, in the same order.
-    pub(super) places: Vec<u64>,
+    pub(crate) places: Vec<u64>,
 }
 
 /// What a file of a backup was found to be.
@@ -45,31 +46,42 @@ struct Seen {
 /// # Errors
 /// If it is no backup, ends early, is of a newer form, or if a file is missing, left over, or not
 /// as its manifest says; the file is named.
-pub fn check(source: impl Read, mut told: impl FnMut(Progress)) -> Result<Checked, BackupError> {
+pub fn check(source: impl Read, told: impl FnMut(Progress)) -> Result<Checked, BackupError> {
+    check_as(source, told)
+}
+
+/// Reads an archive of any kind, and says how far it is.
+pub(crate) fn check_as<M: Described>(
+    source: impl Read,
+    mut told: impl FnMut(Progress),
+) -> Result<Checked<M>, BackupError> {
     let mut archive = tar::Archive::new(source);
     let mut progress = Progress::default();
     let mut seen: HashMap<String, Seen> = HashMap::new();
+    let mut held = Held::default();
     let (mut manifest, mut noted) = (None, None);
     for entry in archive.entries().map_err(unreadable)? {
         let mut entry = entry.map_err(unreadable)?;
-        let path = entry
-            .path()
-            .map_err(unreadable)?
-            .to_string_lossy()
-            .into_owned();
+        let path = path_of(&entry)?;
         let (place, size) = (entry.raw_file_position(), entry.size());
         let mut kept = Vec::new();
         let keep = matches!(path.as_str(), ABOUT | MANIFEST | MANIFEST_HASH);
         let hash = read_through(&mut entry, |part| {
             if keep {
                 kept.extend_from_slice(part);
-            } else if path.starts_with(ROWS) {
-                progress.rows += memchr::memchr_iter(b'\n', part).count() as u64;
+            } else if let Some(file) = path.strip_prefix(ROWS) {
+                let rows = memchr::memchr_iter(b'\n', part).count() as u64;
+                progress.rows += rows;
+                held.rows(file, rows);
             } else if path.starts_with(BLOBS) {
                 progress.blob_bytes += part.len() as u64;
             }
             told(progress);
         })?;
+        if path.starts_with(BLOBS) {
+            held.blobs.count += 1;
+            held.blobs.bytes += size;
+        }
         match path.as_str() {
             MANIFEST => manifest = Some((kept, hash)),
             MANIFEST_HASH => noted = Some(String::from_utf8_lossy(&kept).into_owned()),
@@ -90,21 +102,75 @@ pub fn check(source: impl Read, mut told: impl FnMut(Progress)) -> Result<Checke
         }
     }
     let (Some((text, hash)), Some(noted)) = (manifest, noted) else {
-        let why = if seen.is_empty() {
-            "it is no backup of quipu"
+        let called = M::CALLED;
+        return Err(unsound(if seen.is_empty() {
+            format!("it is no {called}")
         } else {
-            "it ends before its manifest: it was cut off, or is no backup of quipu"
-        };
-        return Err(unsound(why));
+            format!("it ends before its manifest: it was cut off, or is no {called}")
+        }));
     };
     if noted.split_whitespace().next() != Some(hash.as_str()) {
         return Err(unsound(
             "`manifest.json` is not what `manifest.sha256` says",
         ));
     }
-    let manifest = read_manifest(&text)?;
-    let places = compare(&manifest, seen)?;
+    let manifest: M = read_manifest(&text)?;
+    let places = compare(manifest.files(), seen)?;
+    held.compare(manifest.tables(), manifest.blobs())?;
     Ok(Checked { manifest, places })
+}
+
+/// The path of a file, which leads nowhere but into the archive.
+fn path_of(entry: &tar::Entry<'_, impl Read>) -> Result<String, BackupError> {
+    let path = entry.path().map_err(unreadable)?;
+    let shown = path.to_string_lossy().into_owned();
+    let is_plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !is_plain || entry.header().entry_type() != tar::EntryType::Regular {
+        return Err(unsound(format!(
+            "it holds `{shown}`, which is no plain file"
+        )));
+    }
+    Ok(shown)
+}
+
+/// How much an archive was found to hold.
+#[derive(Default)]
+struct Held {
+    tables: BTreeMap<String, u64>,
+    blobs: Tally,
+}
+
+impl Held {
+    /// Counts rows of a file below `rows/`, which begins with its table.
+    fn rows(&mut self, file: &str, rows: u64) {
+        let table = file.split('/').next().unwrap_or_default();
+        match self.tables.get_mut(table) {
+            Some(count) => *count += rows,
+            None => drop(self.tables.insert(table.to_owned(), rows)),
+        }
+    }
+
+    fn compare(&self, tables: &BTreeMap<String, u64>, blobs: Tally) -> Result<(), BackupError> {
+        let counted = |table: &String| self.tables.get(table).copied().unwrap_or(0);
+        let said = |table: &String| tables.get(table).copied().unwrap_or(0);
+        for table in tables.keys().chain(self.tables.keys()) {
+            let (counted, said) = (counted(table), said(table));
+            if counted != said {
+                return Err(unsound(format!(
+                    "it holds {counted} rows of `{table}`, where the manifest says {said}"
+                )));
+            }
+        }
+        if self.blobs != blobs {
+            return Err(unsound(format!(
+                "it holds {} files of documents with {} bytes, where the manifest says {} with {}",
+                self.blobs.count, self.blobs.bytes, blobs.count, blobs.bytes
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// Reads to the end, part by part; SHA-256 of it.
@@ -132,26 +198,32 @@ struct Form {
     product_version: String,
 }
 
-fn read_manifest(text: &[u8]) -> Result<Manifest, BackupError> {
+fn read_manifest<M: Described>(text: &[u8]) -> Result<M, BackupError> {
     let no_manifest = |error| unsound(format!("`manifest.json` cannot be read: {error}"));
     let form: Form = serde_json::from_slice(text).map_err(no_manifest)?;
-    if form.format != FORMAT {
-        return Err(unsound("it is no backup of quipu"));
-    }
-    if form.format_version > FORMAT_VERSION {
+    if form.format != M::FORMAT {
         return Err(unsound(format!(
-            "quipu {} made it in form {}, and this version knows forms up to {FORMAT_VERSION}; \
+            "it is no {}: it says that it is `{}`",
+            M::CALLED,
+            form.format.chars().take(40).collect::<String>()
+        )));
+    }
+    if form.format_version > M::FORMAT_VERSION {
+        return Err(unsound(format!(
+            "quipu {} made it in form {}, and this version knows forms up to {}; \
              install that version or a later one",
-            form.product_version, form.format_version
+            form.product_version,
+            form.format_version,
+            M::FORMAT_VERSION
         )));
     }
     serde_json::from_slice(text).map_err(no_manifest)
 }
 
 /// Where each file of the manifest is.
-fn compare(manifest: &Manifest, mut seen: HashMap<String, Seen>) -> Result<Vec<u64>, BackupError> {
-    let mut places = Vec::with_capacity(manifest.files.len());
-    for file in &manifest.files {
+fn compare(files: &[FileEntry], mut seen: HashMap<String, Seen>) -> Result<Vec<u64>, BackupError> {
+    let mut places = Vec::with_capacity(files.len());
+    for file in files {
         let path = &file.path;
         let Some(found) = seen.remove(path) else {
             return Err(unsound(format!("`{path}` is missing from it")));
@@ -187,7 +259,7 @@ fn unreadable(source: std::io::Error) -> BackupError {
         | std::io::ErrorKind::UnexpectedEof
         | std::io::ErrorKind::InvalidData => unsound(format!("it is no whole tar file: {source}")),
         _ => BackupError::Io {
-            what: "read the backup".to_owned(),
+            what: "read it".to_owned(),
             source,
         },
     }
@@ -208,7 +280,7 @@ mod tests {
     #[test]
     fn a_newer_form_is_refused_by_the_version_that_made_it() {
         let newer = br#"{"format":"quipu-backup","format_version":2,"product_version":"9.1"}"#;
-        let told = read_manifest(newer).unwrap_err().to_string();
+        let told = read_manifest::<Manifest>(newer).unwrap_err().to_string();
         assert!(told.contains("quipu 9.1 made it in form 2"), "{told}");
     }
 }

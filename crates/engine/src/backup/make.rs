@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::StreamExt;
 use model::{RecordTime, Result};
 use store::blobs::{BlobKey, Blobs};
 use store::rows::{self, NamedBlobs};
@@ -12,18 +11,12 @@ use store::{Db, Tx, bases, known_schema, tenants};
 use tokio::sync::mpsc::{self, Receiver};
 use uuid::Uuid;
 
-use super::archive::Archive;
-use super::manifest::{
-    ABOUT, About, BLOBS, FORMAT, FORMAT_VERSION, Head, MANIFEST, MANIFEST_HASH, Manifest, ROWS,
-    Tally, hex,
-};
+use super::archive::{Archive, PutBlob, RowFiles};
+use super::manifest::{ABOUT, About, BLOBS, FORMAT, FORMAT_VERSION, Head, Manifest, Tally};
 use super::{BackupError, Hold};
 
 /// What time it is.
 pub type Now = Arc<dyn Fn() -> RecordTime + Send + Sync>;
-
-/// Bytes of rows in one file, about.
-const ROWS_BYTES: usize = 4 << 20;
 
 /// Parts that may wait for a receiver.
 const WAITING: usize = 8;
@@ -135,24 +128,19 @@ impl Making {
             about.blob_bytes += of_base.blobs.iter().map(|blob| blob.1).sum::<u64>();
             named.push(of_base);
         }
-        self.archive.put(ABOUT, json(&about)).await?;
+        self.archive.put_json(ABOUT, &about).await?;
         Ok(named)
     }
 
     async fn rows(&mut self, tx: &mut Tx, table: &'static rows::Table) -> Result<(), BackupError> {
-        let (mut count, mut number, mut cursor) = (0, 0, None);
-        let mut lines = Vec::new();
+        let (mut count, mut cursor) = (0, None);
+        let mut files = RowFiles::of(table.name());
         loop {
-            let page = rows::read(tx, table, cursor, &mut lines).await?;
+            let page = rows::read(tx, table, cursor, &mut files.lines).await?;
             count += page.rows;
-            let is_last = page.next.is_none();
-            if ROWS_BYTES <= lines.len() || (is_last && !lines.is_empty()) {
-                number += 1;
-                let path = format!("{ROWS}{}/{number:06}.jsonl", table.name());
-                self.archive.put(&path, std::mem::take(&mut lines)).await?;
-            }
+            files.put(&mut self.archive, page.next.is_none()).await?;
             cursor = page.next;
-            if is_last {
+            if cursor.is_none() {
                 break;
             }
         }
@@ -168,19 +156,12 @@ impl Making {
                 hash: *hash,
             };
             let path = format!("{BLOBS}{}", key.path());
-            // What is lost already must not keep the rest from being saved.
-            let Some((size, mut parts)) = self.blobs.open_stream(&key).await? else {
-                self.manifest.missing.push(path);
-                continue;
-            };
-            let mut file = self.archive.begin(&path, size).await?;
-            while let Some(part) = parts.next().await {
-                file.write(part?).await?;
-            }
-            self.manifest.blobs.count += 1;
-            self.manifest.blobs.bytes += size;
-            if file.end().await? != *hash {
-                self.manifest.damaged.push(path);
+            let put = self.archive.put_blob(&self.blobs, &key, &path).await?;
+            self.manifest.blobs.add(put);
+            match put {
+                PutBlob::Whole(_) => {}
+                PutBlob::Damaged(_) => self.manifest.damaged.push(path),
+                PutBlob::Missing => self.manifest.missing.push(path),
             }
         }
         Ok(())
@@ -188,16 +169,7 @@ impl Making {
 
     async fn end(mut self) -> Result<Archive, BackupError> {
         self.manifest.files = self.archive.take_files();
-        let hash = self.archive.put(MANIFEST, json(&self.manifest)).await?;
-        // As `sha256sum --check` reads it.
-        let line = format!("{}  {MANIFEST}\n", hex(&hash));
-        self.archive.put(MANIFEST_HASH, line.into_bytes()).await?;
+        self.archive.put_manifest(&self.manifest).await?;
         Ok(self.archive)
     }
-}
-
-fn json(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).expect("a manifest is JSON");
-    text.push(b'\n');
-    text
 }

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use model::{KbId, RecordTime, TenantId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::SchemaStep;
+
+use super::archive::PutBlob;
 
 /// The word by which a manifest is known.
 pub(super) const FORMAT: &str = "quipu-backup";
 /// Counts up whenever a reader of the form before would misread what is written.
 pub(super) const FORMAT_VERSION: u32 = 1;
 
-pub(super) const ABOUT: &str = "about.json";
-pub(super) const MANIFEST: &str = "manifest.json";
-pub(super) const MANIFEST_HASH: &str = "manifest.sha256";
-pub(super) const ROWS: &str = "rows/";
-pub(super) const BLOBS: &str = "blobs/";
+pub(crate) const ABOUT: &str = "about.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST_HASH: &str = "manifest.sha256";
+pub(crate) const ROWS: &str = "rows/";
+pub(crate) const BLOBS: &str = "blobs/";
 
 /// How much will follow; the first file of a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,10 +80,55 @@ pub struct Tally {
     pub bytes: u64,
 }
 
-/// A file of a backup.
+impl Tally {
+    /// Counts a document's bytes, if they went into the archive.
+    pub(crate) fn add(&mut self, put: PutBlob) {
+        if let PutBlob::Whole(size) | PutBlob::Damaged(size) = put {
+            self.count += 1;
+            self.bytes += size;
+        }
+    }
+}
+
+/// A manifest of either kind of archive, as far as an archive is held against it.
+pub(crate) trait Described: DeserializeOwned {
+    /// The word by which it is known.
+    const FORMAT: &'static str;
+    /// The newest version of the form that is known.
+    const FORMAT_VERSION: u32;
+    /// What the archive is called in messages.
+    const CALLED: &'static str;
+
+    /// Every file before the manifest.
+    fn files(&self) -> &[FileEntry];
+    /// Rows of each table.
+    fn tables(&self) -> &BTreeMap<String, u64>;
+    /// The documents' files.
+    fn blobs(&self) -> Tally;
+}
+
+impl Described for Manifest {
+    const FORMAT: &'static str = FORMAT;
+    const FORMAT_VERSION: u32 = FORMAT_VERSION;
+    const CALLED: &'static str = "backup of quipu";
+
+    fn files(&self) -> &[FileEntry] {
+        &self.files
+    }
+
+    fn tables(&self) -> &BTreeMap<String, u64> {
+        &self.tables
+    }
+
+    fn blobs(&self) -> Tally {
+        self.blobs
+    }
+}
+
+/// A file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its path inside the backup.
+    /// Its path inside the archive.
     pub path: String,
     /// Bytes.
     pub size: u64,
@@ -89,6 +137,6 @@ pub struct FileEntry {
 }
 
 /// Bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use store::blobs::{BlobKey, Blobs};
-use store::rows::{self, LoadError, Table};
+use store::blobs::{BlobKey, Blobs, Staged};
+use store::rows::{self, Table};
 use store::{Db, StoreError, holds};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 
-use super::manifest::{BLOBS, FileEntry, ROWS};
+use super::manifest::{BLOBS, Described, FileEntry, ROWS};
 use super::{BackupError, Checked, Progress};
 
 /// What was put back.
@@ -43,27 +43,58 @@ pub async fn restore_blobs(
                 entry.path
             )));
         };
-        seek(&mut source, place).await?;
-        let mut staging = blobs.stage(entry.size).await.map_err(kept)?;
-        let mut part = vec![0; PART];
-        let mut left = entry.size;
-        while left > 0 {
-            let most = left.min(PART as u64) as usize;
-            let read = source.read(&mut part[..most]).await.map_err(unreadable)?;
-            if read == 0 {
-                return Err(unreadable(std::io::ErrorKind::UnexpectedEof.into()));
-            }
-            staging.write(&part[..read]).await.map_err(kept)?;
-            left -= read as u64;
-            progress.blob_bytes += read as u64;
+        let staged = stage(&mut source, (entry, place), blobs, |read| {
+            progress.blob_bytes += read;
             told(progress);
-        }
-        let staged = staging.finish().await.map_err(kept)?;
+        })
+        .await?;
         if staged.hash == key.hash {
             blobs.keep(staged, key.tenant, key.kb).await?;
         }
     }
     Ok(())
+}
+
+/// Takes a document's bytes out of an archive.
+pub(crate) async fn stage(
+    source: &mut tokio::fs::File,
+    (entry, place): (&FileEntry, u64),
+    blobs: &Blobs,
+    mut told: impl FnMut(u64),
+) -> Result<Staged, BackupError> {
+    seek(source, place).await?;
+    let mut staging = blobs.stage(entry.size).await.map_err(kept)?;
+    let mut part = vec![0; PART];
+    let mut left = entry.size;
+    while left > 0 {
+        let most = left.min(PART as u64) as usize;
+        let read = source.read(&mut part[..most]).await.map_err(unreadable)?;
+        if read == 0 {
+            return Err(unreadable(std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        staging.write(&part[..read]).await.map_err(kept)?;
+        left -= read as u64;
+        told(read as u64);
+    }
+    staging.finish().await.map_err(kept)
+}
+
+/// The text of a file of rows.
+pub(crate) async fn read_rows(
+    source: &mut tokio::fs::File,
+    (entry, place): (&FileEntry, u64),
+) -> Result<String, BackupError> {
+    seek(source, place).await?;
+    let mut bytes = vec![0; entry.size as usize];
+    source.read_exact(&mut bytes).await.map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map_err(|_| BackupError::Unsound(format!("`{}` is no UTF-8 text", entry.path)))
+}
+
+/// The table of a file of rows.
+pub(crate) fn table_of(entry: &FileEntry) -> &str {
+    let file = entry.path.strip_prefix(ROWS).unwrap_or_default();
+    file.split('/').next().unwrap_or_default()
 }
 
 /// Loads the backup's rows into an empty store whose schema is the backup's, in one transaction.
@@ -83,33 +114,20 @@ pub async fn load(
     let mut progress = Progress::default();
     let mut tx = db.write_directory().await?;
     for (entry, place) in files(checked, ROWS) {
-        let name = entry.path[ROWS.len()..]
-            .split('/')
-            .next()
-            .unwrap_or_default();
+        let name = table_of(entry);
         let Some(number) = tables.iter().position(|table| table.name() == name) else {
             return Err(BackupError::Unsound(format!(
                 "`{}` is of a table that its schema does not have",
                 entry.path
             )));
         };
-        seek(&mut source, place).await?;
-        let mut bytes = vec![0; entry.size as usize];
-        source.read_exact(&mut bytes).await.map_err(unreadable)?;
-        let row = |source| BackupError::Row {
-            path: entry.path.clone(),
-            source,
-        };
-        let lines = String::from_utf8(bytes).map_err(|_| {
-            row(LoadError::NotARow {
-                table: tables[number].name(),
-                line: 1,
-                why: "it is no UTF-8 text".to_owned(),
-            })
-        })?;
+        let lines = read_rows(&mut source, (entry, place)).await?;
         let loaded = rows::load(&mut tx, &tables[number], &lines)
             .await
-            .map_err(row)?;
+            .map_err(|source| BackupError::Row {
+                path: entry.path.clone(),
+                source,
+            })?;
         counts[number] += loaded;
         progress.rows += loaded;
         told(progress);
@@ -136,16 +154,20 @@ pub async fn load(
     })
 }
 
-fn files<'a>(checked: &'a Checked, prefix: &str) -> impl Iterator<Item = (&'a FileEntry, u64)> {
+/// The files of an archive that are below a folder, each with its place.
+pub(crate) fn files<'a, M: Described>(
+    checked: &'a Checked<M>,
+    folder: &str,
+) -> impl Iterator<Item = (&'a FileEntry, u64)> {
     let all = checked
         .manifest
-        .files
+        .files()
         .iter()
         .zip(checked.places.iter().copied());
-    all.filter(move |(entry, _)| entry.path.starts_with(prefix))
+    all.filter(move |(entry, _)| entry.path.starts_with(folder))
 }
 
-async fn open(file: &Path) -> Result<tokio::fs::File, BackupError> {
+pub(crate) async fn open(file: &Path) -> Result<tokio::fs::File, BackupError> {
     let opened = tokio::fs::File::open(file).await;
     opened.map_err(unreadable)
 }
@@ -157,12 +179,12 @@ async fn seek(source: &mut tokio::fs::File, place: u64) -> Result<(), BackupErro
 
 fn unreadable(source: std::io::Error) -> BackupError {
     BackupError::Io {
-        what: "read the backup".to_owned(),
+        what: "read it".to_owned(),
         source,
     }
 }
 
-fn kept(error: store::blobs::BlobError) -> BackupError {
+pub(crate) fn kept(error: store::blobs::BlobError) -> BackupError {
     BackupError::Store(match error {
         store::blobs::BlobError::Store(error) => error,
         other => StoreError::failed("keep a document's file", other),

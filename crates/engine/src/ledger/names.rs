@@ -133,9 +133,16 @@ pub async fn names_of(
         return Ok(HashMap::new());
     }
     let known_as = RelationType::known_as_id(kb);
+    Ok(best_names(
+        facts::of_subjects(tx, kb, (things, known_as), as_of).await?,
+    ))
+}
+
+/// Of claims that give names, by thing the name that is preferred, else the oldest.
+pub fn best_names(claims: impl IntoIterator<Item = Fact>) -> HashMap<EntityId, String> {
     let mut best: HashMap<EntityId, (Rank, Reverse<RecordTime>, Reverse<FactId>, String)> =
         HashMap::new();
-    for fact in facts::of_subjects(tx, kb, (things, known_as), as_of).await? {
+    for fact in claims {
         let Object::Value(Value {
             value: serde_json::Value::String(name),
             ..
@@ -157,5 +164,5 @@ pub async fn names_of(
     let named = best
         .into_iter()
         .map(|(thing, (_, _, _, name))| (thing, name));
-    Ok(named.collect())
+    named.collect()
 }

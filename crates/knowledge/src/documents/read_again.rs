@@ -7,8 +7,9 @@ use engine::library::{self, Prepared};
 use kernel::{Core, Job, JobCx, JobError, job};
 use model::{DocumentId, Error, KbId, Result, TenantId};
 use serde::{Deserialize, Serialize};
-use store::documents::{self, DocumentState, Listing};
-use store::jobs;
+use store::documents::{self, Document, DocumentState, Listing};
+use store::{Tx, jobs};
+use uuid::Uuid;
 
 use super::parse_document::{base, read_file};
 use super::{IndexDocument, ParseDocument, version_key};
@@ -96,28 +97,54 @@ pub async fn enqueue_readings(
                 };
                 job::enqueue(core, &mut tx, Some(kb), &again).await?;
             }
-            if document.held_version != Some(document.version) {
-                let (version, pending) = (document.version, DocumentState::Pending);
-                let now = core.clock.now();
-                documents::set_state(&mut tx, kb, (id, version), pending, None, now).await?;
-                let parse = ParseDocument {
-                    document: id,
-                    version,
-                };
-                job::enqueue(core, &mut tx, Some(kb), &parse).await?;
-            } else if document.state != DocumentState::Ready {
-                let next = IndexDocument {
-                    document: id,
-                    version: document.version,
-                };
-                job::enqueue(core, &mut tx, Some(kb), &next).await?;
-            }
+            take_up(core, &mut tx, kb, document).await?;
             asked.push((id, document.version));
         }
         tx.commit().await?;
         core.job_bell.notify_one();
     }
     Ok(asked)
+}
+
+/// Queues what brings a document further that failed or was left on its way.
+async fn take_up(core: &Arc<Core>, tx: &mut Tx, kb: KbId, document: &Document) -> Result<()> {
+    let (id, version) = (document.id, document.version);
+    if document.held_version != Some(version) {
+        let (pending, now) = (DocumentState::Pending, core.clock.now());
+        documents::set_state(tx, kb, (id, version), pending, None, now).await?;
+        let parse = ParseDocument {
+            document: id,
+            version,
+        };
+        job::enqueue(core, tx, Some(kb), &parse).await?;
+    } else if document.state != DocumentState::Ready {
+        let next = IndexDocument {
+            document: id,
+            version,
+        };
+        job::enqueue(core, tx, Some(kb), &next).await?;
+    }
+    Ok(())
+}
+
+/// Queues what brings the documents of a base further that came from elsewhere on their way; those
+/// that had failed there stay as they are.
+pub async fn take_up_unfinished(core: &Arc<Core>, tx: &mut Tx, kb: KbId) -> Result<()> {
+    let mut after = DocumentId::new(Uuid::nil());
+    loop {
+        let page = documents::after(tx, kb, after, PAGE).await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = last.id;
+        for document in &page {
+            let is_there = document.deleted_at.is_none() && document.purged_at.is_none();
+            let is_done = [DocumentState::Ready, DocumentState::Failed].contains(&document.state);
+            if is_there && !is_done {
+                take_up(core, tx, kb, document).await?;
+            }
+        }
+    }
 }
 
 /// How many of the documents still wait to be read.

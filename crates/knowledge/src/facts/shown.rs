@@ -8,11 +8,12 @@ use kernel::{Base, Cx};
 use model::fact::{End, Object, Temporality, Validity, Value};
 use model::time::{Interval, OPEN_END, OPEN_START};
 use model::{
-    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result,
+    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result, Role,
     WorldTime,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use store::evidence::Evidence;
 use store::ontology::Ontology;
 use store::{Tx, documents, evidence};
 
@@ -209,8 +210,10 @@ pub async fn visible(
 
 /// The documents that facts rest on.
 pub struct Sources {
-    /// Those that the caller may see, by fact.
+    /// Those that the reader may see, by fact, each once.
     pub shown: HashMap<FactId, Vec<DocumentId>>,
+    /// Their quotes that the reader may see, by fact and number.
+    pub quotes: HashMap<FactId, Vec<Evidence>>,
     resting: BTreeSet<FactId>,
 }
 
@@ -223,7 +226,15 @@ impl Sources {
 
 /// The documents that these facts rest on, as far as the caller may see them.
 pub async fn sources(tx: &mut Tx, cx: &Cx<'_, Base>, facts: &[FactId]) -> Result<Sources> {
-    let (kb, role) = (cx.target.id(), cx.target.role());
+    sources_for(tx, (cx.target.id(), cx.target.role()), facts).await
+}
+
+/// The documents that these facts rest on, as far as a reader of this role may see them.
+pub async fn sources_for(
+    tx: &mut Tx,
+    (kb, role): (KbId, Role),
+    facts: &[FactId],
+) -> Result<Sources> {
     let quotes = evidence::of_facts(tx, kb, facts).await?;
     let all: BTreeSet<DocumentId> = quotes.iter().map(|quote| quote.document).collect();
     let all: Vec<DocumentId> = all.into_iter().collect();
@@ -234,15 +245,22 @@ pub async fn sources(tx: &mut Tx, cx: &Cx<'_, Base>, facts: &[FactId]) -> Result
         .map(|document| document.id)
         .collect();
     let mut shown: HashMap<FactId, Vec<DocumentId>> = HashMap::new();
-    for quote in quotes.iter().filter(|quote| seen.contains(&quote.document)) {
+    let mut seen_quotes: HashMap<FactId, Vec<Evidence>> = HashMap::new();
+    let resting = quotes.iter().map(|quote| quote.fact).collect();
+    for quote in quotes {
+        if !seen.contains(&quote.document) {
+            continue;
+        }
         let documents = shown.entry(quote.fact).or_default();
         if !documents.contains(&quote.document) {
             documents.push(quote.document);
         }
+        seen_quotes.entry(quote.fact).or_default().push(quote);
     }
     Ok(Sources {
         shown,
-        resting: quotes.into_iter().map(|quote| quote.fact).collect(),
+        quotes: seen_quotes,
+        resting,
     })
 }
 

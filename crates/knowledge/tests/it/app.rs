@@ -11,7 +11,7 @@ use kernel::manual::{Manual, ManualSection};
 use kernel::principal::Caller;
 use kernel::{Answer, Chance, Clock, Core, Credential, Door, Principal, Registry, Upload, job};
 use knowledge::{JOBS, OPS};
-use model::{Error, KbId, RecordTime, RequestId, Role, TenantId, UserId, Visibility};
+use model::{Code, Error, KbId, RecordTime, RequestId, Role, TenantId, UserId, Visibility};
 use providers::embed::LOCAL;
 use providers::{Embedder, Embedders, Fetcher, KnownModel, ParserOptions, ParserPool};
 use serde_json::{Value, json};
@@ -63,6 +63,9 @@ pub struct Person<'a> {
     user: UserId,
 }
 
+/// Id and slug of the base.
+const HERE: (u128, &str) = (3, "papers");
+
 /// 2026-03-01, a second for each step.
 const BEGIN: RecordTime = RecordTime::from_micros(1_772_323_200_000_000);
 
@@ -78,21 +81,33 @@ impl App {
         let db = Db::open("sqlite::memory:", Options::default())
             .await
             .unwrap();
-        App::on(db, None).await
+        App::on(db, None, HERE).await
+    }
+
+    /// A house with no base of the others' id or slug, on an engine that is not this one's where
+    /// there are two.
+    pub async fn elsewhere(&self) -> App {
+        let database = match self.core.db.engine_name() {
+            "sqlite" => Database::fresh(),
+            _ => None,
+        };
+        let url = database.as_ref().map_or("sqlite::memory:", |it| &it.url);
+        let db = Db::open(url, Options::default()).await.unwrap();
+        App::on(db, database, (5, "others")).await
     }
 
     pub async fn postgres() -> Option<App> {
         let database = Database::fresh()?;
         let db = Db::open(&database.url, Options::default()).await.unwrap();
-        Some(App::on(db, Some(database)).await)
+        Some(App::on(db, Some(database), HERE).await)
     }
 
-    async fn on(db: Db, database: Option<Database>) -> App {
+    async fn on(db: Db, database: Option<Database>, (id, slug): (u128, &str)) -> App {
         let (tenant, kb) = (
             TenantId::new(Uuid::from_u128(1)),
-            KbId::new(Uuid::from_u128(3)),
+            KbId::new(Uuid::from_u128(id)),
         );
-        lay(&db, tenant, kb).await;
+        lay(&db, tenant, (kb, slug)).await;
         let data = tempfile::tempdir().unwrap();
         let place = |name: &str| data.path().join(name);
         let section = |title: &str, text: String| ManualSection {
@@ -163,6 +178,34 @@ impl App {
             ..known.clone()
         });
         known
+    }
+
+    /// Makes everybody of the story a member of a base, each in their role.
+    pub async fn join(&self, kb: KbId) {
+        let mut tx = self.core.db.write(self.tenant).await.unwrap();
+        for (id, role) in PEOPLE {
+            let user = UserId::new(Uuid::from_u128(id));
+            bases::set_member(&mut tx, kb, user, role, BEGIN)
+                .await
+                .unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    /// Takes a base in as a system admin.
+    pub async fn import(&self, archive: &[u8]) -> Result<Answer, Error> {
+        let owner = self.person(Role::Owner);
+        let carried = Carried {
+            upload: Some(owner.upload("base.tar", archive).await),
+            key: None,
+        };
+        owner
+            .carry_to(None, "import_base", json!({}), carried)
+            .await
+    }
+
+    pub fn owner(&self) -> Person<'_> {
+        self.person(Role::Owner)
     }
 
     /// Runs every job that is due now.
@@ -250,7 +293,7 @@ impl Person<'_> {
     }
 
     async fn upload(&self, filename: &str, bytes: &[u8]) -> Upload {
-        let mut staging = self.app.core.blobs.stage(1 << 20).await.unwrap();
+        let mut staging = self.app.core.blobs.stage(1 << 30).await.unwrap();
         staging.write(bytes).await.unwrap();
         Upload {
             staged: staging.finish().await.unwrap(),
@@ -259,12 +302,56 @@ impl Person<'_> {
     }
 
     async fn carry(&self, name: &str, arguments: Value, carried: Carried) -> Result<Answer, Error> {
+        self.carry_to(Some(self.app.kb), name, arguments, carried)
+            .await
+    }
+
+    /// All parts of an answer about a base that comes part by part, and their media type.
+    pub async fn flow(
+        &self,
+        kb: KbId,
+        name: &str,
+        arguments: Value,
+    ) -> Result<(Vec<u8>, Option<&'static str>), Error> {
+        let answer = loop {
+            let carried = Carried::default();
+            match self
+                .carry_to(Some(kb), name, arguments.clone(), carried)
+                .await
+            {
+                // The places for exports are the whole process's.
+                Err(busy) if busy.code == Code::Unavailable => tokio::task::yield_now().await,
+                answer => break answer?,
+            }
+        };
+        let mut flow = answer.flow.unwrap();
+        let mut all = Vec::new();
+        while let Some(part) = flow.parts.recv().await {
+            all.extend_from_slice(&part?);
+        }
+        Ok((all, flow.media_type))
+    }
+
+    /// Calls an operation about another base than the house's.
+    pub async fn call_in(&self, kb: KbId, name: &str, arguments: Value) -> Value {
+        let answer = self.carry_to(Some(kb), name, arguments, Carried::default());
+        answer.await.unwrap().json
+    }
+
+    /// Calls an operation about a base, or about the organisation as a system admin.
+    async fn carry_to(
+        &self,
+        kb: Option<KbId>,
+        name: &str,
+        arguments: Value,
+        carried: Carried,
+    ) -> Result<Answer, Error> {
         let registered = self.app.registry.get(name).unwrap();
         let principal = Principal {
             tenant: self.app.tenant,
             user: self.user,
             label: "somebody@acme.test".to_owned(),
-            system_admin: false,
+            system_admin: kb.is_none(),
             credential: Credential::local(),
             client: None,
         };
@@ -274,7 +361,7 @@ impl Person<'_> {
             door: Door::Rest,
             request: RequestId::new(Uuid::from_u128(99)),
         };
-        let admitted = gate::admit(&self.app.core, registered, caller, Some(self.app.kb)).await?;
+        let admitted = gate::admit(&self.app.core, registered, caller, kb).await?;
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")
         };
@@ -310,7 +397,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Lays a tenant, its people and a restricted base.
-async fn lay(db: &Db, tenant: TenantId, kb: KbId) {
+async fn lay(db: &Db, tenant: TenantId, (kb, base): (KbId, &str)) {
     let mut tx = db.write(tenant).await.unwrap();
     let (name, slug) = ("Acme".to_owned(), "acme".to_owned());
     let row = Tenant {
@@ -323,7 +410,7 @@ async fn lay(db: &Db, tenant: TenantId, kb: KbId) {
     let base = Base {
         id: kb,
         name: "Papers".to_owned(),
-        slug: "papers".to_owned(),
+        slug: base.to_owned(),
         visibility: Visibility::Restricted,
         created_at: BEGIN,
         clock: BEGIN,

@@ -27,7 +27,7 @@ const RELATIONS: u8 = 6;
 
 /// One decision.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     Assert(Saying),
     /// Corrects the nth claim that was ever recorded.
     Correct(u8, Saying),
@@ -38,7 +38,7 @@ enum Step {
 }
 
 #[derive(Debug, Clone)]
-struct Saying {
+pub struct Saying {
     subject: u8,
     relation: u8,
     object: u8,
@@ -48,7 +48,7 @@ struct Saying {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Ending {
+pub enum Ending {
     Open,
     Unknown,
     After(u8),
@@ -74,7 +74,7 @@ fn saying() -> impl Strategy<Value = Saying> {
     )
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => saying().prop_map(Step::Assert),
         2 => (any::<u8>(), saying()).prop_map(|(which, saying)| Step::Correct(which, saying)),
@@ -124,14 +124,14 @@ fn relation(kb: KbId, number: u8) -> RelationType {
     }
 }
 
-const fn at(micros: i64) -> RecordTime {
+pub const fn at(micros: i64) -> RecordTime {
     RecordTime::from_micros(1_772_323_200_000_000 + micros)
 }
 
 /// What was done, as a plain list.
 #[derive(Debug, Clone, Default)]
-struct Plain {
-    facts: Vec<Fact>,
+pub struct Plain {
+    pub facts: Vec<Fact>,
     /// The link, from when, until when, and the decision that made it.
     links: Vec<(Link, RecordTime, Option<RecordTime>, EventId)>,
 }
@@ -254,16 +254,16 @@ fn reading(
 }
 
 /// A base on one engine with its things.
-struct World<'a> {
+pub struct World<'a> {
     db: &'a Db,
     app: &'a App,
-    kb: KbId,
-    things: Vec<EntityId>,
+    pub kb: KbId,
+    pub things: Vec<EntityId>,
     next: AtomicU64,
 }
 
 impl<'a> World<'a> {
-    async fn new(app: &'a App, case: u64) -> World<'a> {
+    pub async fn new(app: &'a App, case: u64) -> World<'a> {
         let kb = KbId::new(Uuid::from_u128(1_000_000 + u128::from(case)));
         let db = &app.core.db;
         let mut tx = db.write(app.tenant).await.unwrap();
@@ -369,7 +369,7 @@ impl<'a> World<'a> {
     }
 
     /// Takes a step in the ledger; what it did goes to the list, if there is one.
-    async fn take(&self, step: &Step, now: RecordTime, plain: &Plain) -> Plain {
+    pub async fn take(&self, step: &Step, now: RecordTime, plain: &Plain) -> Plain {
         let mut after = plain.clone();
         let mut tx = self.db.write(self.app.tenant).await.unwrap();
         let ids = || self.fresh();
@@ -508,7 +508,7 @@ fn fact(id: FactId, assertion: &Assertion, now: RecordTime, supersedes: Option<F
 /// Which thing, in which year, at which moment of record.
 type Ask = (u8, Option<u16>, u8);
 
-const BEGUN: i64 = 100;
+pub const BEGUN: i64 = 100;
 
 async fn agree(
     apps: &[App],
@@ -626,7 +626,7 @@ fn the_ledger_shows_at_any_two_times_what_a_plain_list_of_decisions_shows() {
 }
 
 /// How many histories are tried: `QUIPU_SOAK_CASES` instead of the usual number.
-fn cases(usual: u32) -> u32 {
+pub fn cases(usual: u32) -> u32 {
     #[expect(
         clippy::disallowed_methods,
         reason = "tests are told by the environment how long to try"

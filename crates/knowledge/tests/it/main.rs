@@ -3,6 +3,7 @@
 mod app;
 mod calls;
 mod documents;
+mod export;
 mod facts;
 mod failures;
 mod files;

@@ -1,19 +1,16 @@
 //! `quipu backup`: a file with everything as of one moment, kept only if it is whole.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
-use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command};
 use engine::backup::{self, Checked, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kernel::Registry;
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
-use tokio::sync::mpsc::{self, Receiver};
 
 use super::house::{Ask, House, Needs};
+use super::received::{self, Destination};
 use super::{Failure, output};
 
 /// The verb.
@@ -35,54 +32,6 @@ pub fn command() -> Command {
                 .index(1)
                 .help("The file to write; a folder, for a file named by the time; `-` for standard output"),
         )
-}
-
-/// Where a backup goes.
-enum Destination {
-    File(PathBuf),
-    Folder(PathBuf),
-    Output,
-}
-
-impl Destination {
-    /// Refuses what would be overwritten or cannot be written.
-    fn of(word: &str) -> Result<Self, Failure> {
-        if word == "-" {
-            return Ok(Self::Output);
-        }
-        let path = PathBuf::from(word);
-        if path.is_dir() {
-            return Ok(Self::Folder(path));
-        }
-        if path.exists() {
-            return Err(Failure::wrong(format!(
-                "{word} is there already, and no backup is written over; take another name"
-            )));
-        }
-        let folder = folder_of(&path);
-        if folder.is_dir() {
-            return Ok(Self::File(path));
-        }
-        Err(Failure::wrong(format!(
-            "{} is no folder, so {word} cannot be written",
-            folder.display()
-        )))
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(folder_of(path)),
-            Self::Folder(path) => Some(path),
-            Self::Output => None,
-        }
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
 }
 
 /// Runs the verb.
@@ -110,157 +59,27 @@ async fn receive(
     destination: &Destination,
     as_json: bool,
 ) -> Result<Received, Failure> {
-    let partial = match destination.folder() {
-        Some(folder) => Some(partial_in(folder).map_err(|error| cannot_write(folder, &error))?),
-        None => None,
-    };
-    let mut arriving = house.flow(Ask::post("/backup", &json!({}))).await?;
-    let out: Box<dyn Write + Send> = match &partial {
-        Some(partial) => {
-            let file = partial.as_file().try_clone();
-            Box::new(file.map_err(|error| cannot_write(partial.path(), &error))?)
-        }
-        None => Box::new(io::stdout()),
-    };
-    let (parts, taken) = mpsc::channel(8);
     let bar = bar(as_json);
     let shown = bar.clone();
-    let taking =
-        tokio::task::spawn_blocking(move || take(taken, out, |progress| show(&shown, progress)));
-    let arrived = async {
-        while let Some(part) = arriving.next().await? {
-            // Whoever takes it has failed, and says why below.
-            if parts.send(part).await.is_err() {
-                break;
-            }
-        }
-        Ok(())
-    };
-    let arrived: Result<(), Failure> = arrived.await;
-    drop(parts);
-    let taken = taking
-        .await
-        .map_err(|error| Failure::local(error.to_string()))?;
+    let arrived = received::receive(
+        house,
+        Ask::post("/backup", &json!({})),
+        destination,
+        move |arriving| backup::check(arriving, |progress| show(&shown, progress)),
+    );
+    let arrived = arrived.await;
     bar.finish_and_clear();
-    arrived?;
-    let place = destination.folder().unwrap_or(Path::new("standard output"));
-    let (checked, bytes) = match taken {
-        Ok(taken) => taken,
-        Err(NotTaken::Written(error)) => return Err(cannot_write(place, &error)),
-        Err(NotTaken::Unsound(error)) => {
-            return Err(Failure::local(format!("the backup is not whole: {error}")));
-        }
-    };
-    let path = match (partial, destination) {
-        (Some(partial), Destination::File(path)) => Some(keep(partial, path)?),
-        (Some(partial), Destination::Folder(folder)) => {
-            let moment = checked.manifest.made_at.to_string().replace(':', "-");
-            Some(keep(partial, &folder.join(format!("quipu-{moment}.tar")))?)
-        }
-        _ => None,
-    };
+    let arrived = arrived?;
+    let bytes = arrived.bytes;
+    let (path, checked) = arrived.keep(destination, |checked: &Checked| {
+        let moment = checked.manifest.made_at.to_string().replace(':', "-");
+        format!("quipu-{moment}.tar")
+    })?;
     Ok(Received {
         path,
         bytes,
         checked,
     })
-}
-
-fn partial_in(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".quipu-backup-")
-        .suffix(".partial")
-        .tempfile_in(folder)
-}
-
-/// Gives the file its name once it is on disk.
-fn keep(partial: NamedTempFile, path: &Path) -> Result<PathBuf, Failure> {
-    let keep = || -> io::Result<()> {
-        partial.as_file().sync_all()?;
-        partial
-            .persist_noclobber(path)
-            .map_err(|error| error.error)?;
-        File::open(folder_of(path))?.sync_all()
-    };
-    keep().map_err(|error| cannot_write(path, &error))?;
-    Ok(path.to_owned())
-}
-
-fn cannot_write(place: &Path, error: &io::Error) -> Failure {
-    let place = place.display();
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure::full(format!(
-            "the disk of {place} is full; nothing of the backup was kept"
-        )),
-        io::ErrorKind::AlreadyExists => Failure::wrong(format!(
-            "{place} is there by now, and no backup is written over; take another name"
-        )),
-        _ => Failure::local(format!("cannot write to {place}: {error}")),
-    }
-}
-
-/// Why a backup was not taken.
-enum NotTaken {
-    Written(io::Error),
-    Unsound(backup::BackupError),
-}
-
-/// The parts of a backup as a reader, each written out when it is reached.
-struct Taking<'a> {
-    parts: Receiver<Bytes>,
-    part: Bytes,
-    out: &'a mut (dyn Write + Send),
-    bytes: u64,
-    failed: Option<io::Error>,
-}
-
-impl Read for Taking<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.part.is_empty() {
-            let Some(part) = self.parts.blocking_recv() else {
-                return Ok(0);
-            };
-            if let Err(error) = self.out.write_all(&part) {
-                self.failed = Some(error);
-                return Err(io::ErrorKind::BrokenPipe.into());
-            }
-            self.bytes += part.len() as u64;
-            self.part = part;
-        }
-        let count = buffer.len().min(self.part.len());
-        buffer[..count].copy_from_slice(&self.part.split_to(count));
-        Ok(count)
-    }
-}
-
-/// Writes what arrives and checks it on the way; the answer and how many bytes it was.
-fn take(
-    parts: Receiver<Bytes>,
-    mut out: Box<dyn Write + Send>,
-    told: impl FnMut(Progress),
-) -> Result<(Checked, u64), NotTaken> {
-    let mut taking = Taking {
-        parts,
-        part: Bytes::new(),
-        out: &mut *out,
-        bytes: 0,
-        failed: None,
-    };
-    let checked = backup::check(&mut taking, told);
-    // The reader of the archive stops at its end mark; what fills it up comes after that.
-    let rest = checked
-        .is_ok()
-        .then(|| io::copy(&mut taking, &mut io::sink()));
-    let bytes = taking.bytes;
-    if let Some(error) = taking.failed {
-        return Err(NotTaken::Written(error));
-    }
-    if let Some(Err(error)) = rest {
-        return Err(NotTaken::Written(error));
-    }
-    let checked = checked.map_err(NotTaken::Unsound)?;
-    out.flush().map_err(NotTaken::Written)?;
-    Ok((checked, bytes))
 }
 
 /// A bar that first counts rows and then bytes of documents.

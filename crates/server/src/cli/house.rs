@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use clap::ArgMatches;
 use client::Server;
+use futures::stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
 use kernel::{Core, Registry};
 use model::{KbId, SourceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -211,7 +214,16 @@ impl House {
 
     /// Sends a call and reads the answer: JSON, or text where that was asked for.
     pub async fn send(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {
-        let request = request(ask)?;
+        self.answer(request(ask)?).await
+    }
+
+    /// Sends a file as the body of a call, part by part, and reads the answer.
+    pub async fn send_file(&self, ask: Ask, file: File) -> Result<(StatusCode, Bytes), Failure> {
+        let (head, _) = request(ask)?.into_parts();
+        self.answer(Request::from_parts(head, parts_of(file))).await
+    }
+
+    async fn answer(&self, request: Request<client::Body>) -> Result<(StatusCode, Bytes), Failure> {
         match &self.0 {
             Kind::Server(server) => {
                 let answer = server
@@ -221,7 +233,7 @@ impl House {
                 Ok((answer.status(), answer.into_body()))
             }
             Kind::Process(process) => {
-                let request = request.map(Body::from);
+                let request = request.map(Body::new);
                 let answer = listen::in_process(&process.router, request).await;
                 let status = answer.status();
                 let body = answer.into_body().collect().await;
@@ -244,7 +256,7 @@ impl House {
                 (status, Arriving(ArrivingKind::Server(answer.into_body())))
             }
             Kind::Process(process) => {
-                let request = request.map(Body::from);
+                let request = request.map(Body::new);
                 let answer = crate::http::listen::in_process(&process.router, request).await;
                 let status = answer.status();
                 (status, Arriving(ArrivingKind::Process(answer.into_body())))
@@ -372,7 +384,20 @@ impl House {
     }
 }
 
-fn request(ask: Ask) -> Result<Request<Bytes>, Failure> {
+/// Bytes of a file that are read at once.
+const PART: usize = 256 << 10;
+
+/// A file as a body.
+fn parts_of(file: File) -> client::Body {
+    let parts = stream::try_unfold(file, async |mut file| {
+        let mut part = BytesMut::with_capacity(PART);
+        let read = file.read_buf(&mut part).await?;
+        Ok((0 < read).then(|| (Frame::data(part.freeze()), file)))
+    });
+    StreamBody::new(parts).boxed_unsync()
+}
+
+fn request(ask: Ask) -> Result<Request<client::Body>, Failure> {
     let mut request = Request::builder()
         .method(ask.method)
         .uri(format!("{PREFIX}{}", ask.path))
@@ -391,7 +416,7 @@ fn request(ask: Ask) -> Result<Request<Bytes>, Failure> {
         None => Bytes::new(),
     };
     request
-        .body(body)
+        .body(client::whole(body))
         .map_err(|error| Failure::wrong(error.to_string()))
 }
 

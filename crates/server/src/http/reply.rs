@@ -50,10 +50,11 @@ pub fn log_fault(error: &Error) {
 }
 
 /// The answer of an operation, as JSON or, where the caller asks for it, as text; one that comes
-/// part by part in the media type it has.
+/// part by part in the media type it has, else in this one.
 pub fn answer(answer: Answer, media_type: Option<&'static str>, as_text: bool) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     if let Some(flow) = answer.flow {
+        let media_type = flow.media_type.or(media_type);
         return flowing(
             status,
             media_type.unwrap_or("application/octet-stream"),

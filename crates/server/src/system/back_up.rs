@@ -20,7 +20,7 @@ impl Operation for BackUp {
     const SPEC: Spec = Spec::write("back_up", "Back the deployment up")
         .system_admin()
         .route(Method::Post, "/backup")
-        .flows("application/x-tar");
+        .flows(&["application/x-tar"]);
 
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<Flowing> {
         let clock = cx.clock.clone();
@@ -29,6 +29,7 @@ impl Operation for BackUp {
         let parts = backup::make(&cx.db, &cx.blobs, version, cx.ids.next(), now).await?;
         Ok(Flowing(Flow {
             filename: Some("quipu-backup.tar".to_owned()),
+            media_type: None,
             parts,
         }))
     }

@@ -29,6 +29,7 @@ where
     });
     Flowing(Flow {
         filename: None,
+        media_type: None,
         parts,
     })
 }

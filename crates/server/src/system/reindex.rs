@@ -62,7 +62,7 @@ impl Operation for Reindex {
     const SPEC: Spec = Spec::write("reindex", "Build derived things anew")
         .system_admin()
         .route(Method::Post, "/reindex")
-        .flows(lines::MEDIA_TYPE);
+        .flows(&[lines::MEDIA_TYPE]);
 
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<Flowing> {
         let core = Arc::clone(cx.core());

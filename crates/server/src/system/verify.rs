@@ -27,7 +27,7 @@ impl Operation for Verify {
     const SPEC: Spec = Spec::read("verify", "Check the deployment")
         .system_admin()
         .route(Method::Get, "/verify")
-        .flows(lines::MEDIA_TYPE);
+        .flows(&[lines::MEDIA_TYPE]);
 
     async fn run(self, cx: &Cx<'_, Tenant>) -> Result<Flowing> {
         let (core, id) = (Arc::clone(cx.core()), cx.ids.next());

@@ -15,6 +15,8 @@ use crate::house::House;
 /// Operations without an example, and why.
 pub const WITHOUT: &[(&str, &str)] = &[
     ("back_up", "its answer is a tar file"),
+    ("export_base", "its answer is a tar file"),
+    ("import_base", "what it is sent is a tar file"),
     ("reindex", "its answer comes line by line"),
     ("verify", "its answer comes line by line"),
     ("install_model", "it reaches out to a package index"),
@@ -96,6 +98,19 @@ impl Story {
         self.house.clock.advance_seconds(1);
         let answer = self.house.send(request).await.ok();
         self.keep("push_file", &format!("POST {path}\n\n{text}"), &answer);
+    }
+}
+
+impl Story {
+    /// The start of a base's graph.
+    async fn graph(&mut self, kb: &str) {
+        let path = format!("/api/v1/kbs/{kb}/export?format=turtle");
+        let answer = self.house.get(&self.token, &path).await;
+        assert_eq!(answer.status, 200);
+        let graph = String::from_utf8(answer.body).unwrap();
+        let shown: String = graph.chars().take(SHOWN_MAX).collect();
+        let example = format!("```http\nGET {path}\n```\n\n```turtle\n{shown}…\n```\n");
+        self.examples.insert("export_graph", example);
     }
 }
 
@@ -195,6 +210,7 @@ async fn people_and_bases(story: &mut Story) {
         .await;
     documents(story, &kb).await;
     facts::facts(story, &kb).await;
+    story.graph(&kb).await;
     story.tell("remove_member", &member, Value::Null).await;
     story
         .tell("disable_user", "/api/v1/users/bob@example.org", Value::Null)

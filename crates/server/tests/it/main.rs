@@ -5,6 +5,7 @@ mod accounts;
 mod backup;
 mod doors;
 mod examples;
+mod export;
 mod facts;
 #[path = "../../../store/tests/it/fake_s3.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest of it")]

@@ -57,7 +57,7 @@ impl Caller {
         if !body.is_empty() {
             request = request.header("content-type", "application/octet-stream");
         }
-        let request = request.body(body)?;
+        let request = request.body(client::whole(body))?;
         let begun = Instant::now();
         let answer = self.server.send(request).await?;
         let at_client = begun.elapsed();
