@@ -54,6 +54,11 @@ pub(crate) const ALL: &[Migration] = &[
         name: "erasures",
         text: include_str!("../migrations/0011_erasures.sql"),
     },
+    Migration {
+        number: 15,
+        name: "outlines",
+        text: include_str!("../migrations/0015_outlines.sql"),
+    },
 ];
 
 /// The table of steps itself; the one that stands before the first.

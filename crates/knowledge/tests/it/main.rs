@@ -10,5 +10,6 @@ mod growth;
 mod ledger;
 mod orphans;
 mod reading;
+mod replay;
 mod rights;
 mod sources;
