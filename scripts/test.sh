@@ -101,6 +101,9 @@ suite "rust tests" rust_tests
 check "16 writers and kill -9, SQLite" python3 -m peers.soak.run --quipu "$quipu"
 check "16 writers and kill -9, PostgreSQL" python3 -m peers.soak.run --quipu "$quipu" \
     --database "$(postgres_database soak)" --documents 20
+check "history of facts and kill -9, SQLite" python3 -m peers.soak.facts --quipu "$quipu"
+check "history of facts and kill -9, PostgreSQL" python3 -m peers.soak.facts --quipu "$quipu" \
+    --database "$(postgres_database soak_facts)"
 
 if [[ -z $online ]]; then
     echo

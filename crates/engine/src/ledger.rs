@@ -13,6 +13,8 @@ mod names;
 mod paths;
 mod people;
 mod read;
+mod succession;
+mod survey;
 mod words;
 
 use model::{EntityId, EventId, KbId, RecordTime, Result};
@@ -22,12 +24,12 @@ use uuid::Uuid;
 
 pub use assert::{Asserted, Assertion, Quote, assert, correct, retract};
 pub use changes::{Change, ChangeKind, Window, changes};
-pub use holding::recompute;
 pub use merge::{Merged, merge, set_different, unmerge, unset_different};
 pub use names::{NAME_CHARS_MAX, NewEntity, add_entity, best_names, names_of, set_kind};
 pub use paths::{HOPS_MAX, PATHS_MAX, Path, Paths, Step, paths_between};
 pub use people::{Known, canonical, canonicals, members};
 pub use read::{EntityFacts, HeldFact, Side, contradictions, facts_of, latest};
+pub use survey::{Line, Survey};
 pub use words::change_relation;
 
 /// Where a decision's ids come from and who makes it.

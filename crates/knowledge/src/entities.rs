@@ -7,11 +7,12 @@ mod merge_entities;
 mod set_entity_type;
 mod unmerge_entities;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use engine::ledger;
 use kernel::{Base, Cx};
-use model::{EntityId, Error, KbId, RecordTime, Result};
+use model::ontology::EntityType;
+use model::{EntityId, EntityTypeId, Error, KbId, RecordTime, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::names::Fit;
@@ -83,6 +84,30 @@ impl Described {
     /// Its name.
     pub(crate) fn name(&self, id: EntityId) -> &str {
         self.0.get(&id).map_or("", |info| &info.name)
+    }
+}
+
+/// What kind things are, as of a moment.
+pub(crate) struct Kinds(HashMap<EntityId, EntityTypeId>);
+
+impl Kinds {
+    /// Reads it for these things.
+    pub(crate) async fn read(
+        tx: &mut Tx,
+        kb: KbId,
+        things: impl Iterator<Item = EntityId>,
+        as_of: RecordTime,
+    ) -> Result<Self> {
+        let things: BTreeSet<EntityId> = things.collect();
+        let things: Vec<EntityId> = things.into_iter().collect();
+        let kinds = entities::kinds(tx, kb, &things, as_of).await?.into_iter();
+        let known = kinds.filter_map(|kind| Some((kind.entity, kind.kind?)));
+        Ok(Self(known.collect()))
+    }
+
+    /// The kind of a thing that was asked for.
+    pub(crate) fn of<'a>(&self, words: &'a Ontology, id: EntityId) -> Option<&'a EntityType> {
+        words.entity_type(*self.0.get(&id)?)
     }
 }
 

@@ -212,6 +212,7 @@ statements! {
             WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND version = $4 AND recorded_at IS NULL",
         HOLD: "UPDATE document SET held_version = $4, updated_at = $5 \
             WHERE tenant_id = $1 AND base_id = $2 AND id = $3 AND deleted_at IS NULL AND purged_at IS NULL AND (held_version IS NULL OR held_version < $4)",
+        OF_LEAST_ROLES: "SELECT id FROM document WHERE tenant_id = $1 AND base_id = $2 AND least_role = ANY($3) LIMIT $4",
         PAGE: "SELECT id, external_key, filename, least_role, state, failure, version, held_version, created_at, updated_at, deleted_at, purged_at \
             FROM document WHERE tenant_id = $1 AND base_id = $2 AND (created_at, id) > ($3, $4) AND least_role = ANY($5) AND state = ANY($6) \
             AND purged_at IS NULL AND (deleted_at IS NOT NULL) = $7 ORDER BY created_at, id LIMIT $8",
@@ -411,6 +412,19 @@ pub async fn after(
         .iter_mut()
         .map(read)
         .collect()
+}
+
+/// Documents that a role does not suffice for, in no order, `limit` at most.
+pub async fn hidden_from(
+    tx: &mut Tx,
+    kb: KbId,
+    role: Role,
+    limit: u32,
+) -> Result<Vec<DocumentId>, StoreError> {
+    let above = Role::ALL.into_iter().filter(|&least| role < least);
+    let above: Vec<&str> = above.map(Role::name).collect();
+    let rows = tx.rows(&OF_LEAST_ROLES, params![kb, above, limit]).await?;
+    rows.into_iter().map(|mut row| row.take()).collect()
 }
 
 /// The document that its sender knows by this key.

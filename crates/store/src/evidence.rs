@@ -45,6 +45,7 @@ statements! {
             FROM fact_evidence WHERE tenant_id = $1 AND base_id = $2 AND fact_id = ANY($3) ORDER BY fact_id, n",
         OF_DOCUMENT: "SELECT fact_id, n, document_id, version, chunk_id, quote, char_start, char_end, document_date, origin, recorded_at, invalidated_at \
             FROM fact_evidence WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 ORDER BY recorded_at, fact_id, n",
+        RESTING_ON: "SELECT fact_id FROM fact_evidence WHERE tenant_id = $1 AND base_id = $2 AND document_id = ANY($3)",
         CLOSE_DOCUMENT: "UPDATE fact_evidence SET invalidated_at = $4 WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3 AND invalidated_at IS NULL",
         ERASE_DOCUMENT: "UPDATE fact_evidence SET quote = '' WHERE tenant_id = $1 AND base_id = $2 AND document_id = $3",
         INSERT_QUALIFIER: "INSERT INTO fact_qualifier (tenant_id, base_id, fact_id, n, qualifier_type_id, value, unit, entity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -115,6 +116,16 @@ pub async fn of_document(
 ) -> Result<Vec<Evidence>, StoreError> {
     let rows = tx.rows(&OF_DOCUMENT, params![kb, document]).await?;
     rows.into_iter().map(read).collect()
+}
+
+/// The claims that ever rested on any of these documents, some perhaps more than once.
+pub async fn resting_on(
+    tx: &mut Tx,
+    kb: KbId,
+    documents: &[DocumentId],
+) -> Result<Vec<FactId>, StoreError> {
+    let rows = tx.rows(&RESTING_ON, params![kb, documents]).await?;
+    rows.into_iter().map(|mut row| row.take()).collect()
 }
 
 /// Claims rest on this document no more. `at` is the transaction's record time.

@@ -1,12 +1,12 @@
 //! For when claims hold, as it was read out, each reading with a record-time life of its own.
 
-use model::fact::Fact;
+use model::fact::{Fact, Rank};
 use model::time::{Interval, OPEN_END, OPEN_START};
 use model::{EntityId, FactId, KbId, RecordTime, RelationTypeId};
 use uuid::Uuid;
 
 use crate::statement::statements;
-use crate::value::{Param, Row, params};
+use crate::value::{Cells, Param, Row, params};
 use crate::{StoreError, Tx, facts};
 
 /// A reading.
@@ -30,6 +30,23 @@ pub struct Held {
     pub holds: Option<Interval>,
 }
 
+/// A claim without what it says: what it is counted, ordered and narrowed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outline {
+    pub fact: FactId,
+    pub predicate: Option<RelationTypeId>,
+    /// The thing at its other end; none for a value.
+    pub other: Option<EntityId>,
+    pub rank: Rank,
+    /// None for a claim that holds at no moment.
+    pub holds: Option<Interval>,
+    pub recorded_at: RecordTime,
+    /// The first instant of the stated beginning; open if none was stated.
+    pub starts_at: i64,
+    /// The first instant after the stated end; open if none was stated.
+    pub ends_at: i64,
+}
+
 /// What to read of the two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
@@ -44,8 +61,8 @@ pub(crate) const NOT_ENDED: i64 = i64::MAX;
 
 statements! {
     tenant {
-        INSERT: "INSERT INTO fact_hold (tenant_id, base_id, fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        INSERT: "INSERT INTO fact_hold (tenant_id, base_id, fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to, \
+            rank, recorded_at, starts_at, ends_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         CLOSE: "UPDATE fact_hold SET rec_to = $5 WHERE tenant_id = $1 AND base_id = $2 AND fact_id = $3 AND rec_from = $4",
         OPEN_OF_FACTS: "SELECT fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to \
             FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND fact_id = ANY($3) AND +rec_to = 9223372036854775807 ORDER BY fact_id",
@@ -63,6 +80,12 @@ statements! {
             FROM fact_hold JOIN fact ON fact.tenant_id = fact_hold.tenant_id AND fact.base_id = fact_hold.base_id AND fact.id = fact_hold.fact_id \
             WHERE fact_hold.tenant_id = $1 AND fact_hold.base_id = $2 AND fact_hold.object_id = ANY($3) \
             AND fact_hold.rec_from <= $4 AND fact_hold.rec_to > $4 AND fact_hold.holds_from <= $6 AND fact_hold.holds_to >= $5",
+        OUTLINES_FROM: "SELECT fact_id, predicate_id, object_id, rank, holds_from, holds_to, recorded_at, starts_at, ends_at FROM fact_hold \
+            WHERE tenant_id = $1 AND base_id = $2 AND subject_id = $3 AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5",
+        OUTLINES_TO: "SELECT fact_id, predicate_id, subject_id, rank, holds_from, holds_to, recorded_at, starts_at, ends_at FROM fact_hold \
+            WHERE tenant_id = $1 AND base_id = $2 AND object_id = $3 AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5",
+        OVERLAPPING: "SELECT fact_id FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND predicate_id = $4 \
+            AND holds_from <= $6 AND holds_to >= $5 AND rec_to = 9223372036854775807",
         EDGES_FROM: "SELECT fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to FROM fact_hold \
             WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5 \
             AND object_id <> $7 ORDER BY subject_id, predicate_id, holds_from, fact_id LIMIT $8",
@@ -84,8 +107,8 @@ fn or_nil(id: Option<Uuid>) -> Uuid {
 /// A claim that holds at no moment is stored as beginning and ending at the end of time.
 fn bounds(at: Option<Interval>) -> (i64, i64) {
     match at {
-        // Dates are far from the open ends.
-        Some(at) => (at.from() + 1, at.to() - 1),
+        // A whole interval may be open; then one instant more or less is beside the point.
+        Some(at) => (at.from().saturating_add(1), at.to().saturating_sub(1)),
         None => (OPEN_START, OPEN_END),
     }
 }
@@ -119,11 +142,30 @@ fn read_held(row: &mut Row) -> Result<Held, StoreError> {
     })
 }
 
-/// Adds readings from `rec_from` on, which is the transaction's record time.
-pub async fn insert(tx: &mut Tx, kb: KbId, holds: &[Hold]) -> Result<(), StoreError> {
+fn read_outline(cells: &dyn Cells) -> Option<Outline> {
+    let some = |id: Uuid| (!id.is_nil()).then_some(id);
+    Some(Outline {
+        fact: FactId::new(cells.uuid(0)?),
+        predicate: some(cells.uuid(1)?).map(RelationTypeId::new),
+        other: some(cells.uuid(2)?).map(EntityId::new),
+        rank: match cells.int(3)? {
+            0 => Rank::Deprecated,
+            1 => Rank::Normal,
+            2 => Rank::Preferred,
+            _ => return None,
+        },
+        holds: Interval::new(cells.int(4)?, cells.int(5)?),
+        recorded_at: RecordTime::from_micros(cells.int(6)?),
+        starts_at: cells.int(7)?,
+        ends_at: cells.int(8)?,
+    })
+}
+
+/// Adds readings of these claims from `rec_from` on, which is the transaction's record time.
+pub async fn insert(tx: &mut Tx, kb: KbId, holds: &[(Hold, &Fact)]) -> Result<(), StoreError> {
     let rows: Vec<Vec<Param<'_>>> = holds
         .iter()
-        .map(|hold| {
+        .map(|(hold, fact)| {
             let (from, to) = hold
                 .holds
                 .map_or((OPEN_END, OPEN_END), |at| (at.from(), at.to()));
@@ -137,6 +179,10 @@ pub async fn insert(tx: &mut Tx, kb: KbId, holds: &[Hold]) -> Result<(), StoreEr
                 to,
                 hold.rec_from,
                 hold.rec_to.map_or(NOT_ENDED, RecordTime::micros),
+                fact.rank as i64,
+                fact.recorded_at,
+                fact.validity.starts_at(),
+                fact.validity.ends_at(),
             ]
             .to_vec()
         })
@@ -192,6 +238,52 @@ pub async fn of_objects(
     rows.into_iter()
         .map(|mut row| read_held(&mut row))
         .collect()
+}
+
+/// Which end of a claim a thing stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The claim is about it.
+    Subject,
+    /// The claim leads to it.
+    Object,
+}
+
+/// Hands over the outline of each claim that has a thing at one end and that the view shows, in
+/// no order. Reads one index and none of the claims.
+pub async fn outlines(
+    tx: &mut Tx,
+    kb: KbId,
+    (thing, end): (EntityId, At),
+    view: View,
+    take: &mut (dyn FnMut(Outline) + Send),
+) -> Result<(), StoreError> {
+    let (from, to) = bounds(view.at);
+    let statement = match end {
+        At::Subject => &OUTLINES_FROM,
+        At::Object => &OUTLINES_TO,
+    };
+    let row = params![kb, thing, view.as_of, from, to];
+    let mut read = |cells: &dyn Cells| {
+        take(read_outline(cells)?);
+        Some(())
+    };
+    tx.scan(statement, row, &mut read).await
+}
+
+/// The claims of a relation about these subjects that are read to hold at some instant of an
+/// interval, as the base stands.
+pub async fn overlapping(
+    tx: &mut Tx,
+    kb: KbId,
+    (subjects, predicate): (&[EntityId], RelationTypeId),
+    interval: Interval,
+) -> Result<Vec<FactId>, StoreError> {
+    let (from, to) = bounds(Some(interval));
+    let rows = tx
+        .rows(&OVERLAPPING, params![kb, subjects, predicate, from, to])
+        .await?;
+    rows.into_iter().map(|mut row| row.take()).collect()
 }
 
 /// The readings of claims from these entities to others, without the claims, `limit` at most.

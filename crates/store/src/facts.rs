@@ -3,6 +3,7 @@
 use model::fact::{Bound, End, Fact, Object, Validity, Value};
 use model::{EntityId, FactId, KbId, RecordTime, RelationTypeId, WorldTime};
 
+use crate::fact_holds::At;
 use crate::statement::statements;
 use crate::value::{Param, Row, params};
 use crate::{StoreError, Tx};
@@ -25,6 +26,21 @@ statements! {
             valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
             FROM fact WHERE tenant_id = $1 AND base_id = $2 AND object_id = ANY($3) AND predicate_id = $4 \
             AND +recorded_at <= $5 AND (invalidated_at IS NULL OR invalidated_at > $5)",
+        SAYING: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
+            valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
+            FROM fact WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND predicate_id = $4 AND says = ANY($5) AND +invalidated_at IS NULL",
+        SUBJECT_BEFORE: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
+            valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
+            FROM fact WHERE tenant_id = $1 AND base_id = $2 AND subject_id = $3 AND predicate_id = $4 AND starts_at <= $5 AND +invalidated_at IS NULL ORDER BY starts_at DESC LIMIT $6",
+        SUBJECT_AFTER: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
+            valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
+            FROM fact WHERE tenant_id = $1 AND base_id = $2 AND subject_id = $3 AND predicate_id = $4 AND starts_at >= $5 AND +invalidated_at IS NULL ORDER BY starts_at ASC LIMIT $6",
+        OBJECT_BEFORE: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
+            valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
+            FROM fact WHERE tenant_id = $1 AND base_id = $2 AND object_id = $3 AND predicate_id = $4 AND starts_at <= $5 AND +invalidated_at IS NULL ORDER BY starts_at DESC LIMIT $6",
+        OBJECT_AFTER: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
+            valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
+            FROM fact WHERE tenant_id = $1 AND base_id = $2 AND object_id = $3 AND predicate_id = $4 AND starts_at >= $5 AND +invalidated_at IS NULL ORDER BY starts_at ASC LIMIT $6",
         SUCCESSORS: "SELECT supersedes FROM fact WHERE tenant_id = $1 AND base_id = $2 AND supersedes = ANY($3)",
         RECORDED_BETWEEN: "SELECT id, subject_id, predicate_id, object_id, value, unit, wording, rank, valid_from, valid_from_latest, valid_from_approximate, \
             valid_to, valid_to_earliest, valid_to_approximate, ended_unknown, date_text, calendar, confidence, recorded_at, invalidated_at, supersedes \
@@ -215,6 +231,49 @@ pub async fn of_objects(
 ) -> Result<Vec<Fact>, StoreError> {
     let row = params![kb, objects, predicate, as_of];
     read_sorted(tx.rows(&OF_OBJECTS, row).await?)
+}
+
+/// The claims of a relation about any of these subjects that say one of these things
+/// ([`Object::key`]) and are held now, by id.
+pub async fn saying(
+    tx: &mut Tx,
+    kb: KbId,
+    (subjects, predicate): (&[EntityId], RelationTypeId),
+    says: &[String],
+) -> Result<Vec<Fact>, StoreError> {
+    let says: Vec<&str> = says.iter().map(String::as_str).collect();
+    let row = params![kb, subjects, predicate, says];
+    read_sorted(tx.rows(&SAYING, row).await?)
+}
+
+/// Where to look from a stated beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Towards {
+    /// At those that begin then or earlier, the latest first.
+    Before,
+    /// At those that begin then or later, the earliest first.
+    After,
+}
+
+/// The claims of a relation that have a thing at one end, are held now and are stated to begin
+/// then or on one side of it, the nearest first, `limit` at most.
+pub async fn succession(
+    tx: &mut Tx,
+    kb: KbId,
+    (thing, end, predicate): (EntityId, At, RelationTypeId),
+    (starts_at, towards): (i64, Towards),
+    limit: u32,
+) -> Result<Vec<Fact>, StoreError> {
+    let statement = match (end, towards) {
+        (At::Subject, Towards::Before) => &SUBJECT_BEFORE,
+        (At::Subject, Towards::After) => &SUBJECT_AFTER,
+        (At::Object, Towards::Before) => &OBJECT_BEFORE,
+        (At::Object, Towards::After) => &OBJECT_AFTER,
+    };
+    read_all(
+        tx.rows(statement, params![kb, thing, predicate, starts_at, limit])
+            .await?,
+    )
 }
 
 /// Which of these claims another one took the place of.

@@ -5,7 +5,7 @@ use model::{EntityId, EventId, KbId, RecordTime};
 
 use crate::fact_holds::NOT_ENDED;
 use crate::statement::statements;
-use crate::value::{Param, params};
+use crate::value::{Cells, Param, params};
 use crate::{StoreError, Tx};
 
 /// A link with its life.
@@ -28,6 +28,7 @@ statements! {
         BETWEEN: "SELECT keep_id, fold_id, rec_from, rec_to, event_id FROM same_as WHERE tenant_id = $1 AND base_id = $2 AND rec_from >= $3 AND rec_from < $4 \
             UNION SELECT keep_id, fold_id, rec_from, rec_to, event_id FROM same_as WHERE tenant_id = $1 AND base_id = $2 AND rec_to >= $3 AND rec_to < $4",
         CANONICAL: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_from <= $4 AND rec_to > $4",
+        FOLDED: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND rec_from <= $3 AND rec_to > $3",
         MEMBERS: "SELECT entity_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND canonical_id = $3 AND rec_to > $4 AND rec_from <= $4 ORDER BY entity_id",
         CLOSE: "UPDATE identity SET rec_to = $4 WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_to = 9223372036854775807",
         INSERT: "INSERT INTO identity (tenant_id, base_id, entity_id, rec_from, canonical_id, rec_to) VALUES ($1, $2, $3, $4, $5, 9223372036854775807)",
@@ -119,6 +120,21 @@ pub async fn canonical_of(
     rows.into_iter()
         .map(|mut row| Ok((row.take()?, row.take()?)))
         .collect()
+}
+
+/// All entities that another stood for at a moment, with that other, in no order.
+pub async fn folded(
+    tx: &mut Tx,
+    kb: KbId,
+    as_of: RecordTime,
+) -> Result<Vec<(EntityId, EntityId)>, StoreError> {
+    let mut folded = Vec::new();
+    let mut take = |cells: &dyn Cells| {
+        folded.push((EntityId::new(cells.uuid(0)?), EntityId::new(cells.uuid(1)?)));
+        Some(())
+    };
+    tx.scan(&FOLDED, params![kb, as_of], &mut take).await?;
+    Ok(folded)
 }
 
 /// The entities that another one stood for at a moment, without itself, by id.

@@ -59,6 +59,11 @@ pub(crate) const ALL: &[Migration] = &[
         name: "models",
         text: include_str!("../migrations/0012_models.sql"),
     },
+    Migration {
+        number: 15,
+        name: "outlines",
+        text: include_str!("../migrations/0015_outlines.sql"),
+    },
 ];
 
 /// The table of steps itself; the one that stands before the first.

@@ -144,10 +144,11 @@ impl Table {
     /// The places of the names that have `needle` within them, in order.
     fn with<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
         let finder = memchr::memmem::Finder::new(needle.as_bytes()).into_owned();
-        let mut from = 0;
+        let (mut from, mut last) = (0, 0);
         std::iter::from_fn(move || {
             let at = from + finder.find(&self.text.as_bytes()[from..])?;
-            let place = self.starts.partition_point(|&start| start <= at) - 1;
+            let place = self.place(at, last);
+            last = place;
             from = self
                 .starts
                 .get(place + 1)
@@ -155,6 +156,21 @@ impl Table {
             Some(place)
         })
         .filter(|place| !self.closed.contains(place))
+    }
+
+    /// The place of the name that stands at a byte, which is `from` or a later one: looked for
+    /// near it first, since what is found often is found close together.
+    fn place(&self, at: usize, from: usize) -> usize {
+        let mut reach = 1;
+        while self
+            .starts
+            .get(from + reach)
+            .is_some_and(|&start| start <= at)
+        {
+            reach *= 2;
+        }
+        let (near, far) = (from + reach / 2, self.starts.len().min(from + reach));
+        near + self.starts[near..far].partition_point(|&start| start <= at) - 1
     }
 
     fn find(&self, text: &str, limit: usize) -> Vec<Found> {

@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::engine::{postgres, sqlite};
 use crate::migrations::{Migration, SchemaStep};
 use crate::statement::Statement;
-use crate::value::{Param, Row};
+use crate::value::{Cells, Param, Row};
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -310,6 +310,26 @@ impl Tx {
             Open::SqliteWrite(write) => write.rows(statement, tenant, params),
             Open::Postgres(open) => open.rows(statement, tenant, params).await,
         };
+        self.leave(done)
+    }
+
+    /// Hands each row of the answer to `take`, and keeps none: for answers that are long and of
+    /// which little is wanted. `take` gives none where a row is not what it reads.
+    pub(crate) async fn scan(
+        &mut self,
+        statement: &'static Statement,
+        params: &[Param<'_>],
+        take: &mut (dyn FnMut(&dyn Cells) -> Option<()> + Send),
+    ) -> Result<(), StoreError> {
+        let tenant = self.enter(statement, params)?;
+        let done = match &mut self.open {
+            Open::SqliteRead(read) => read.scan(statement, tenant, params, take),
+            Open::SqliteWrite(write) => write.scan(statement, tenant, params, take),
+            Open::Postgres(open) => open.scan(statement, tenant, params, take).await,
+        };
+        let done = done.and_then(|read| {
+            read.ok_or_else(|| StoreError::failed(statement.doing(), "a row is not what it reads"))
+        });
         self.leave(done)
     }
 

@@ -134,6 +134,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// One row of an answer while it is passed by, its columns counted from 0.
+///
+/// None where a column holds something else, or nothing.
+pub(crate) trait Cells {
+    fn int(&self, column: usize) -> Option<i64>;
+    fn uuid(&self, column: usize) -> Option<Uuid>;
+}
+
 /// What a column can be read as.
 pub(crate) trait Column: Sized {
     fn read(value: Value) -> Option<Self>;

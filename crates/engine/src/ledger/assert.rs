@@ -460,20 +460,22 @@ async fn equal(
     let Some(predicate) = assertion.predicate else {
         return Ok(None);
     };
-    let known = people::members(tx, kb, assertion.subject, at).await?;
-    let members = known.map(|known| known.members).unwrap_or_default();
-    let beside = facts::of_subjects(tx, kb, (&members, predicate), at).await?;
-    let objects = beside.iter().filter_map(|fact| fact.object.entity());
-    let objects: Vec<EntityId> = objects.chain(assertion.object.entity()).collect();
-    let known_as = people::canonicals(tx, kb, &objects, at).await?;
-    let says = |object: &Object| match object {
-        Object::Entity(id) => Object::Entity(known_as.get(id).copied().unwrap_or(*id)).key(),
-        Object::Value(value) => value.key(),
+    let members = |known: Option<people::Known>| known.map(|known| known.members);
+    let subjects = people::members(tx, kb, assertion.subject, at).await?;
+    let subjects = members(subjects).unwrap_or_default();
+    let says: Vec<String> = match &assertion.object {
+        Object::Value(value) => vec![value.key()],
+        Object::Entity(object) => {
+            let objects = people::members(tx, kb, *object, at).await?;
+            let objects = members(objects).unwrap_or_default();
+            let key = |&object: &EntityId| Object::Entity(object).key();
+            objects.iter().map(key).collect()
+        }
     };
-    let wanted = says(&assertion.object);
-    Ok(beside
+    let same = facts::saying(tx, kb, (&subjects, predicate), &says).await?;
+    Ok(same
         .into_iter()
-        .find(|fact| fact.validity == assertion.validity && says(&fact.object) == wanted))
+        .find(|fact| fact.validity == assertion.validity))
 }
 
 /// Claims that say something else than this one for the same moment, where one value can hold.
@@ -487,13 +489,5 @@ async fn contradicted(
     let Some(relation) = relation.filter(|relation| relation.axioms.functional) else {
         return Ok(Vec::new());
     };
-    let pairs = super::read::contradictions(tx, kb, relation, fact.subject, at).await?;
-    Ok(pairs
-        .into_iter()
-        .filter_map(|(one, other)| {
-            (one == fact.id)
-                .then_some(other)
-                .or((other == fact.id).then_some(one))
-        })
-        .collect())
+    Ok(holding::contradicting(tx, kb, relation, fact, at).await?)
 }

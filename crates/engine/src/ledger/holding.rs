@@ -1,20 +1,21 @@
 //! Keeping the read-out of claims in step with what stands beside them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use model::fact::{Fact, Object};
+use model::fact::{Fact, Object, Rank, Temporality};
 use model::holds::{Claim, Reading, read_out};
 use model::ontology::RelationType;
 use model::time::Interval;
 use model::{EntityId, FactId, KbId, RecordTime, Result, WorldTime};
 use store::evidence::{self, Evidence};
-use store::fact_holds::Hold;
+use store::fact_holds::{At, Hold};
 use store::{Tx, fact_holds, facts, identity};
 
 use super::people;
+use super::succession::{Beside, Row};
 
 /// Reads out again for when the claims of a relation hold that stand beside those touched, and
-/// records what is different from `at` on. The ids of all that stand beside.
+/// records what is different from `at` on.
 ///
 /// `touched` are claims that were added, closed or whose things were merged or parted;
 /// `relation` is theirs, none for claims outside the ontology.
@@ -24,10 +25,10 @@ pub async fn refresh(
     relation: Option<&RelationType>,
     touched: &[Fact],
     at: RecordTime,
-) -> Result<Vec<FactId>> {
+) -> Result<()> {
     let read = recompute(tx, kb, relation, touched, at).await?;
-    let ids: Vec<FactId> = read.iter().map(|hold| hold.fact).collect();
-    let mut known: BTreeSet<FactId> = ids.iter().copied().collect();
+    let held: BTreeSet<FactId> = read.iter().map(|(fact, _)| fact.id).collect();
+    let mut known = held.clone();
     known.extend(touched.iter().map(|fact| fact.id));
     let known: Vec<FactId> = known.into_iter().collect();
     let open: HashMap<FactId, Hold> = fact_holds::open_of(tx, kb, &known)
@@ -36,85 +37,101 @@ pub async fn refresh(
         .map(|hold| (hold.fact, hold))
         .collect();
 
-    let stands = |hold: &Hold| {
-        open.get(&hold.fact)
-            .is_some_and(|known| known.holds == hold.holds)
+    let hold = |fact: &Fact, holds| Hold {
+        fact: fact.id,
+        subject: fact.subject,
+        predicate: fact.predicate,
+        object: fact.object.entity(),
+        holds,
+        rec_from: at,
+        rec_to: None,
     };
-    let new: Vec<Hold> = read.into_iter().filter(|hold| !stands(hold)).collect();
-    let changed: BTreeSet<FactId> = new.iter().map(|hold| hold.fact).collect();
-    let held: BTreeSet<FactId> = ids.iter().copied().collect();
+    let new: Vec<(Hold, &Fact)> = read
+        .iter()
+        .filter(|(fact, holds)| open.get(&fact.id).is_none_or(|known| known.holds != *holds))
+        .map(|(fact, holds)| (hold(fact, *holds), fact))
+        .collect();
+    let changed: BTreeSet<FactId> = new.iter().map(|(hold, _)| hold.fact).collect();
     let ended: Vec<Hold> = open
         .into_values()
         .filter(|hold| changed.contains(&hold.fact) || !held.contains(&hold.fact))
         .collect();
     fact_holds::close(tx, kb, &ended, at).await?;
     fact_holds::insert(tx, kb, &new).await?;
-    Ok(ids)
+    Ok(())
 }
 
-/// For when the claims hold that stand beside those touched, read out from the ledger alone.
-pub async fn recompute(
+/// Claims of a thing at one end, and those of them that are to be read.
+struct Group {
+    claims: Vec<Fact>,
+    affected: BTreeSet<FactId>,
+}
+
+impl Group {
+    fn whole(claims: Vec<Fact>) -> Self {
+        Self {
+            affected: claims.iter().map(|fact| fact.id).collect(),
+            claims,
+        }
+    }
+}
+
+/// Claims touched at once up to which only those beside them are read, and not all of their things.
+const FEW: usize = 4;
+
+/// For when the claims hold that stand beside those touched, read out from the ledger alone, by
+/// claim.
+async fn recompute(
     tx: &mut Tx,
     kb: KbId,
     relation: Option<&RelationType>,
     touched: &[Fact],
     at: RecordTime,
-) -> Result<Vec<Hold>> {
-    let axioms = relation.map(|relation| relation.axioms).unwrap_or_default();
-    let mut affected: HashMap<FactId, Fact> = touched
+) -> Result<Vec<(Fact, Option<Interval>)>> {
+    let mut affected: BTreeMap<FactId, Fact> = touched
         .iter()
         .filter(|fact| fact.held_at(at))
         .map(|fact| (fact.id, fact.clone()))
         .collect();
-    let mut by_subject = Vec::new();
-    let mut by_object = Vec::new();
-    if let Some(relation) = relation {
-        if axioms.functional {
-            let subjects = touched.iter().map(|fact| fact.subject);
-            by_subject = groups(tx, kb, relation, subjects, End::Subject, at).await?;
-        }
-        if axioms.inverse_functional {
-            let objects = touched.iter().filter_map(|fact| fact.object.entity());
-            by_object = groups(tx, kb, relation, objects, End::Object, at).await?;
-        }
-        for fact in by_subject.iter().chain(&by_object).flatten() {
-            affected.insert(fact.id, fact.clone());
-        }
-        // A claim found by one end stands among others at the other end too.
-        if axioms.functional && axioms.inverse_functional {
-            let subjects = affected.values().map(|fact| fact.subject);
-            by_subject = groups(tx, kb, relation, subjects, End::Subject, at).await?;
-            let objects = affected.values().filter_map(|fact| fact.object.entity());
-            by_object = groups(tx, kb, relation, objects, End::Object, at).await?;
-        }
+    // Nothing ends an event, nor what always holds.
+    let neighbours = relation.filter(|relation| relation.temporality == Temporality::State);
+    let mut groups: Vec<(Group, End)> = Vec::new();
+    if let Some(relation) = neighbours {
+        groups = match (
+            relation.axioms.functional,
+            relation.axioms.inverse_functional,
+        ) {
+            (false, false) => Vec::new(),
+            (true, false) => beside(tx, kb, relation, touched, End::Subject, at).await?,
+            (false, true) => beside(tx, kb, relation, touched, End::Object, at).await?,
+            (true, true) => at_both_ends(tx, kb, relation, touched, at).await?,
+        };
+    }
+    for (group, _) in &groups {
+        let read = group
+            .claims
+            .iter()
+            .filter(|fact| group.affected.contains(&fact.id));
+        affected.extend(read.map(|fact| (fact.id, fact.clone())));
     }
 
-    let beside = by_subject.iter().chain(&by_object).flatten();
+    let beside = groups.iter().flat_map(|(group, _)| &group.claims);
     let all: Vec<&Fact> = affected.values().chain(beside).collect();
-    let dates = attestations(tx, kb, &all, at).await?;
-    let things: BTreeSet<EntityId> = all
-        .iter()
-        .flat_map(|fact| [Some(fact.subject), fact.object.entity()])
-        .flatten()
-        .collect();
-    let things: Vec<EntityId> = things.into_iter().collect();
-    let known_as = people::canonicals(tx, kb, &things, at).await?;
-    let reader = Reader {
-        reading: relation.map(RelationType::reading).unwrap_or_default(),
-        dates,
-        known_as,
-    };
-
+    let reader = Reader::of(tx, kb, relation, &all, at).await?;
     let mut intervals: HashMap<FactId, Option<Interval>> = HashMap::new();
     for fact in affected.values() {
         intervals.insert(fact.id, reader.alone(fact));
     }
-    for (groups, end) in [(&by_subject, End::Subject), (&by_object, End::Object)] {
-        for group in groups {
-            for (fact, read) in group.iter().zip(reader.together(group, end)) {
-                let Some(interval) = intervals.get_mut(&fact.id) else {
-                    continue;
-                };
+    for (group, end) in &groups {
+        for (fact, read) in group
+            .claims
+            .iter()
+            .zip(reader.together(&group.claims, *end))
+        {
+            if !group.affected.contains(&fact.id) {
+                continue;
+            }
+            if let Some(interval) = intervals.get_mut(&fact.id) {
                 *interval = match (*interval, read) {
                     (Some(alone), Some(read)) => alone.intersection(read),
                     _ => None,
@@ -122,20 +139,108 @@ pub async fn recompute(
             }
         }
     }
-    let mut read: Vec<Hold> = affected
-        .values()
-        .map(|fact| Hold {
-            fact: fact.id,
-            subject: fact.subject,
-            predicate: fact.predicate,
-            object: fact.object.entity(),
-            holds: intervals[&fact.id],
-            rec_from: at,
-            rec_to: None,
-        })
-        .collect();
-    read.sort_by_key(|hold| hold.fact);
-    Ok(read)
+    let read = affected
+        .into_iter()
+        .map(|(id, fact)| (fact, intervals[&id]));
+    Ok(read.collect())
+}
+
+/// The claims beside those touched, one group for each thing at that end.
+async fn beside(
+    tx: &mut Tx,
+    kb: KbId,
+    relation: &RelationType,
+    touched: &[Fact],
+    end: End,
+    at: RecordTime,
+) -> Result<Vec<(Group, End)>> {
+    let thing = |fact: &Fact| match end {
+        End::Subject => Some(fact.subject),
+        End::Object => fact.object.entity(),
+    };
+    let mut by_thing: BTreeMap<EntityId, Vec<&Fact>> = BTreeMap::new();
+    if touched.len() <= FEW {
+        for fact in touched {
+            if let Some(thing) = thing(fact) {
+                let root = people::canonical(tx, kb, thing, at).await?;
+                by_thing.entry(root).or_default().push(fact);
+            }
+        }
+    } else {
+        let whole = groups(tx, kb, relation, touched.iter().filter_map(thing), end, at).await?;
+        return Ok(whole
+            .into_iter()
+            .map(|group| (Group::whole(group), end))
+            .collect());
+    }
+    let mut found = Vec::with_capacity(by_thing.len());
+    for (root, touched) in by_thing {
+        let mut members = vec![root];
+        members.extend(identity::members(tx, kb, root, at).await?);
+        let row = Row {
+            members: &members,
+            end: match end {
+                End::Subject => At::Subject,
+                End::Object => At::Object,
+            },
+            predicate: relation.id,
+        };
+        let group = match Beside::read(tx, kb, &row, &touched, at).await? {
+            Some(beside) => Group {
+                claims: beside.claims,
+                affected: beside.affected,
+            },
+            None => Group::whole(all_of(tx, kb, &members, relation, end, at).await?),
+        };
+        found.push((group, end));
+    }
+    Ok(found)
+}
+
+/// All claims of the things at either end of those touched, and of the things at the other end of
+/// those: a claim found by one end stands among others at the other end too.
+async fn at_both_ends(
+    tx: &mut Tx,
+    kb: KbId,
+    relation: &RelationType,
+    touched: &[Fact],
+    at: RecordTime,
+) -> Result<Vec<(Group, End)>> {
+    let mut affected: BTreeMap<FactId, Fact> =
+        touched.iter().map(|fact| (fact.id, fact.clone())).collect();
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let known: Vec<&Fact> = affected.values().collect();
+        let subjects = known.iter().map(|fact| fact.subject);
+        let objects = known.iter().filter_map(|fact| fact.object.entity());
+        let by_subject = groups(tx, kb, relation, subjects, End::Subject, at).await?;
+        let by_object = groups(tx, kb, relation, objects, End::Object, at).await?;
+        let beside = by_subject.iter().chain(&by_object).flatten();
+        let beside: Vec<(FactId, Fact)> = beside.map(|fact| (fact.id, fact.clone())).collect();
+        if found.is_empty() {
+            // The first round says what is read anew; the second, what that is read beside.
+            affected.extend(beside);
+            affected.retain(|_, fact| fact.held_at(at));
+        }
+        let ends = [(by_subject, End::Subject), (by_object, End::Object)];
+        found = ends
+            .into_iter()
+            .flat_map(|(groups, end)| groups.into_iter().map(move |group| (group, end)))
+            .map(|(claims, end)| {
+                let read = claims.iter().map(|fact| fact.id);
+                let read = read.filter(|id| affected.contains_key(id)).collect();
+                let group = Group {
+                    affected: read,
+                    claims,
+                };
+                (group, end)
+            })
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Which end of a claim has one other end at a time.
@@ -164,10 +269,7 @@ pub(super) async fn groups(
     for root in roots {
         let mut members = vec![root];
         members.extend(identity::members(tx, kb, root, at).await?);
-        let group = match end {
-            End::Subject => facts::of_subjects(tx, kb, (&members, relation.id), at).await?,
-            End::Object => facts::of_objects(tx, kb, (&members, relation.id), at).await?,
-        };
+        let group = all_of(tx, kb, &members, relation, end, at).await?;
         if !group.is_empty() {
             groups.push(group);
         }
@@ -175,8 +277,52 @@ pub(super) async fn groups(
     Ok(groups)
 }
 
+async fn all_of(
+    tx: &mut Tx,
+    kb: KbId,
+    members: &[EntityId],
+    relation: &RelationType,
+    end: End,
+    at: RecordTime,
+) -> Result<Vec<Fact>> {
+    Ok(match end {
+        End::Subject => facts::of_subjects(tx, kb, (members, relation.id), at).await?,
+        End::Object => facts::of_objects(tx, kb, (members, relation.id), at).await?,
+    })
+}
+
+/// Claims that say something else than this one for the same moment, of a relation of which a
+/// subject has one value at a time; by id.
+pub(super) async fn contradicting(
+    tx: &mut Tx,
+    kb: KbId,
+    relation: &RelationType,
+    fact: &Fact,
+    at: RecordTime,
+) -> Result<Vec<FactId>> {
+    let open = fact_holds::open_of(tx, kb, &[fact.id]).await?;
+    let Some(interval) = open.first().and_then(|hold| hold.holds) else {
+        return Ok(Vec::new());
+    };
+    if fact.rank == Rank::Deprecated {
+        return Ok(Vec::new());
+    }
+    let known = people::members(tx, kb, fact.subject, at).await?;
+    let members = known.map(|known| known.members).unwrap_or_default();
+    let row = (members.as_slice(), relation.id);
+    let overlapping = fact_holds::overlapping(tx, kb, row, interval).await?;
+    let others = facts::by_ids(tx, kb, &overlapping).await?;
+    let all: Vec<&Fact> = others.iter().chain([fact]).collect();
+    let reader = Reader::of(tx, kb, Some(relation), &all, at).await?;
+    let says = reader.claim(fact, End::Subject).says;
+    let differs = |other: &&Fact| {
+        Rank::Deprecated < other.rank && reader.claim(other, End::Subject).says != says
+    };
+    Ok(others.iter().filter(differs).map(|fact| fact.id).collect())
+}
+
 /// The earliest and the latest date of the documents that attest each claim.
-async fn attestations(
+pub(super) async fn attestations(
     tx: &mut Tx,
     kb: KbId,
     facts: &[&Fact],
@@ -223,6 +369,23 @@ struct Reader {
 }
 
 impl Reader {
+    async fn of(
+        tx: &mut Tx,
+        kb: KbId,
+        relation: Option<&RelationType>,
+        facts: &[&Fact],
+        at: RecordTime,
+    ) -> Result<Self> {
+        let dates = attestations(tx, kb, facts, at).await?;
+        let ends = |fact: &&Fact| [Some(fact.subject), fact.object.entity()];
+        let things = facts.iter().flat_map(ends).flatten();
+        Ok(Self {
+            reading: relation.map(RelationType::reading).unwrap_or_default(),
+            dates,
+            known_as: people::folded(tx, kb, things, at).await?,
+        })
+    }
+
     fn claim(&self, fact: &Fact, end: End) -> Claim {
         let thing = |id: EntityId| self.known_as.get(&id).copied().unwrap_or(id);
         let says = match (end, &fact.object) {

@@ -1,6 +1,6 @@
 //! Who stands for whom at a moment.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use model::{EntityId, KbId, RecordTime, Result};
 use store::{Tx, entities, identity};
@@ -35,6 +35,27 @@ pub async fn canonicals(
     let mut all: HashMap<EntityId, EntityId> = entities.iter().map(|&id| (id, id)).collect();
     all.extend(identity::canonical_of(tx, kb, entities, as_of).await?);
     Ok(all)
+}
+
+/// Above this many things it is looked up who was folded at all, and not each of them.
+const LOOKED_UP_MAX: usize = 2_000;
+
+/// For those of these entities that another stood for at a moment: that other, and perhaps for
+/// more entities than these.
+pub async fn folded(
+    tx: &mut Tx,
+    kb: KbId,
+    entities: impl Iterator<Item = EntityId> + Clone,
+    as_of: RecordTime,
+) -> Result<HashMap<EntityId, EntityId>> {
+    let folded = if LOOKED_UP_MAX < entities.clone().count() {
+        identity::folded(tx, kb, as_of).await?
+    } else {
+        let few: BTreeSet<EntityId> = entities.collect();
+        let few: Vec<EntityId> = few.into_iter().collect();
+        identity::canonical_of(tx, kb, &few, as_of).await?
+    };
+    Ok(folded.into_iter().collect())
 }
 
 /// The thing that an entity was at a moment; none if the base had no such entity then.

@@ -1,17 +1,18 @@
 //! Reading claims as the base held them at a moment.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use model::fact::{Fact, Object};
 use model::holds::{Claim, contradictions as pairs};
 use model::ontology::RelationType;
 use model::time::Interval;
-use model::{EntityId, FactId, KbId, RecordTime, RelationTypeId, Result};
-use store::fact_holds::{Held, View};
+use model::{EntityId, FactId, KbId, RecordTime, Result};
+use store::fact_holds::View;
 use store::{Tx, fact_holds};
 
 use super::holding::{self, End};
 use super::people::{self, Known};
+use super::survey::{Line, Survey};
 
 /// Where an entity stands in a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,88 +74,16 @@ pub async fn facts_of(
     entity: EntityId,
     view: View,
 ) -> Result<Option<EntityFacts>> {
-    let Some(known) = people::members(tx, kb, entity, view.as_of).await? else {
+    let Some(mut survey) = Survey::read(tx, kb, entity, view).await? else {
         return Ok(None);
     };
-    let about = fact_holds::of_subjects(tx, kb, &known.members, view).await?;
-    let leading = fact_holds::of_objects(tx, kb, &known.members, view).await?;
-    let others: HashSet<EntityId> = about
-        .iter()
-        .filter_map(|held| held.fact.object.entity())
-        .chain(leading.iter().map(|held| held.fact.subject))
-        .collect();
-    let others: Vec<EntityId> = others.into_iter().collect();
-    let mut known_as = people::canonicals(tx, kb, &others, view.as_of).await?;
-    known_as.extend(
-        known
-            .members
-            .iter()
-            .map(|&member| (member, known.canonical)),
-    );
-
-    let mut facts: Vec<HeldFact> = about
-        .into_iter()
-        .map(|held| (held, Side::Subject))
-        .chain(leading.into_iter().map(|held| (held, Side::Object)))
-        .map(|(held, side)| shown(held, side, &known_as))
-        .collect();
-    facts.sort_by_key(|held| (held.fact.recorded_at, held.fact.id, held.side));
+    survey.once(tx, kb).await?;
+    survey.lines.sort_by_key(Line::told);
+    let facts = survey.facts(tx, kb, &survey.lines).await?;
     Ok(Some(EntityFacts {
-        known,
-        facts: once(facts),
+        known: survey.known,
+        facts,
     }))
-}
-
-fn shown(held: Held, side: Side, known_as: &HashMap<EntityId, EntityId>) -> HeldFact {
-    let thing = |id: EntityId| known_as.get(&id).copied().unwrap_or(id);
-    HeldFact {
-        subject: thing(held.fact.subject),
-        object: held.fact.object.entity().map(thing),
-        holds: held.holds,
-        fact: held.fact,
-        side,
-        same_as: Vec::new(),
-    }
-}
-
-/// Equal claims once, under the first of them.
-fn once(facts: Vec<HeldFact>) -> Vec<HeldFact> {
-    type Saying = (
-        Side,
-        EntityId,
-        Option<RelationTypeId>,
-        Option<String>,
-        String,
-    );
-    let mut first: HashMap<(Saying, model::fact::Validity), usize> = HashMap::new();
-    let mut kept: Vec<HeldFact> = Vec::with_capacity(facts.len());
-    for held in facts {
-        let object = match held.object {
-            Some(id) => Object::Entity(id).key(),
-            None => held.fact.object.key(),
-        };
-        let wording = match held.fact.predicate {
-            Some(_) => None,
-            None => held.fact.wording.clone(),
-        };
-        let saying = (
-            held.side,
-            held.subject,
-            held.fact.predicate,
-            wording,
-            object,
-        );
-        match first.entry((saying, held.fact.validity)) {
-            std::collections::hash_map::Entry::Occupied(place) => {
-                kept[*place.get()].same_as.push(held.fact.id);
-            }
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(kept.len());
-                kept.push(held);
-            }
-        }
-    }
-    kept
 }
 
 /// Pairs of claims of a single-valued relation about one thing that say different things for one

@@ -1,7 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use engine::ledger::{self, HeldFact, Side};
+use engine::ledger::{Line, Side};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
 
 use model::ontology::RelationType;
@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{Asked, Direction, FactInfo, Filter, Shower, named, visible};
-use crate::entities::{Described, EntityInfo, pick, unknown};
+use super::shown::{
+    Asked, Direction, FactInfo, Filter, Labels, Shower, first, named, sources, survey,
+};
+use crate::entities::{Described, EntityInfo, Kinds, pick, unknown};
 
 /// One entity's facts, with the time each holds for.
 ///
@@ -176,50 +178,53 @@ impl Operation for EntityFacts {
         let picked = pick(&mut tx, cx, &words, &given, asked.record()).await?;
         let picked = picked.ok_or_else(|| unknown(&given))?;
         cx.about("entity", picked.id);
-        let found = ledger::facts_of(&mut tx, kb, picked.id, asked.view()).await?;
-        let found = found.ok_or_else(|| unknown(&given))?;
+        let survey = survey(&mut tx, cx, picked.id, &asked).await?;
+        let survey = survey.ok_or_else(|| unknown(&given))?;
         let mut notes: Vec<String> = picked.note.into_iter().collect();
-        let (facts, documents) = visible(&mut tx, cx, found.facts).await?;
 
-        let known_as = RelationType::known_as_id(kb);
-        let (names, facts): (Vec<HeldFact>, Vec<HeldFact>) = facts
-            .into_iter()
-            .partition(|held| held.fact.predicate == Some(known_as) && held.side == Side::Subject);
-        let total_facts = facts.len();
+        let known_as = Some(RelationType::known_as_id(kb));
+        let is_name =
+            |line: &&Line| line.outline.predicate == known_as && line.side == Side::Subject;
+        let mut names: Vec<Line> = survey.lines.iter().filter(is_name).copied().collect();
+        names.sort_by_key(Line::told);
+        let mut lines = survey.lines.clone();
+        lines.retain(|line| !is_name(&line));
+        let total_facts = lines.len();
+        let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let filter = Filter {
             predicate: self.predicate,
             object_type: self.object_type,
             since: self.since,
             until: self.until,
         };
-        let mut kept: Vec<HeldFact> = facts
-            .iter()
-            .filter(|held| filter.keeps(&words, held))
-            .cloned()
-            .collect();
+        let mut kept = lines.clone();
+        filter.keep(&labels, &mut kept);
         if filter.object_type.is_some() {
-            let others: BTreeSet<EntityId> = kept.iter().filter_map(HeldFact::other).collect();
-            let others: Vec<EntityId> = others.into_iter().collect();
-            let described = Described::read(&mut tx, kb, &words, &others, asked.record()).await?;
-            kept.retain(|held| {
-                held.other()
-                    .is_some_and(|other| filter.keeps_type(&described.of(other)))
+            let others = kept.iter().filter_map(Line::other);
+            let kinds = Kinds::read(&mut tx, kb, others, asked.record()).await?;
+            kept.retain(|line| {
+                line.other()
+                    .is_some_and(|other| filter.keeps_type(kinds.of(&words, other)))
             });
         }
-        if kept.is_empty() && !facts.is_empty() && !filter.is_empty() {
-            let there: BTreeSet<String> = facts
-                .iter()
-                .map(|held| super::shown::label(&words, &held.fact))
-                .collect();
-            let there: Vec<String> = there.into_iter().collect();
+        if kept.is_empty() && !lines.is_empty() && !filter.is_empty() {
+            let there: BTreeSet<&str> = lines.iter().map(|line| labels.of(line)).collect();
+            let there: Vec<&str> = there.into_iter().collect();
             notes.push(format!(
                 "No fact fits. Relations that are there: {}.",
                 there.join(", ")
             ));
         }
         let matched_facts = kept.len();
-        sort(&words, &mut kept);
-        kept.truncate(self.limit.rows());
+        let kept = first(&labels, &kept, self.limit.rows());
+        let shown: Vec<FactId> = kept
+            .iter()
+            .chain(&names)
+            .map(|line| line.outline.fact)
+            .collect();
+        let documents = sources(&mut tx, cx, &shown).await?.shown;
+        let kept = survey.facts(&mut tx, kb, &kept).await?;
+        let names = survey.facts(&mut tx, kb, &names).await?;
 
         let shower = Shower {
             kb,
@@ -228,9 +233,9 @@ impl Operation for EntityFacts {
             documents: &documents,
         };
         let facts = shower.show(&mut tx, &kept).await?;
-        let things = [found.known.canonical];
+        let things = [survey.known.canonical];
         let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
-        let entity = described.of(found.known.canonical);
+        let entity = described.of(survey.known.canonical);
         let names = shower.show(&mut tx, &names).await?;
         Ok(FactsOfEntity {
             kb_id: kb,
@@ -246,26 +251,6 @@ impl Operation for EntityFacts {
             notes,
         })
     }
-}
-
-/// By direction and relation, then by when they hold, the latest first.
-fn sort(words: &ontology::Ontology, facts: &mut [HeldFact]) {
-    let mut labels: BTreeMap<FactId, String> = BTreeMap::new();
-    for held in facts.iter() {
-        labels.insert(held.fact.id, super::shown::label(words, &held.fact));
-    }
-    facts.sort_by(|one, other| {
-        one.side
-            .cmp(&other.side)
-            .then_with(|| labels[&one.fact.id].cmp(&labels[&other.fact.id]))
-            .then(other.fact.rank.cmp(&one.fact.rank))
-            .then_with(|| {
-                let start = |held: &HeldFact| held.holds.map(|holds| holds.from());
-                start(other).cmp(&start(one))
-            })
-            .then(one.fact.recorded_at.cmp(&other.fact.recorded_at))
-            .then(one.fact.id.cmp(&other.fact.id))
-    });
 }
 
 fn name_infos(names: Vec<FactInfo>, canonical: &str) -> Vec<NameInfo> {

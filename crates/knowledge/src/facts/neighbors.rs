@@ -1,19 +1,19 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use engine::ledger::{self, HeldFact, Side};
+use engine::ledger::{Line, Side};
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
-use model::{EntityId, KbId, Limit, RecordTime, Result, WorldTime};
+use model::{EntityId, FactId, KbId, Limit, RecordTime, Result, WorldTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{Asked, Direction, Filter, visible};
-use crate::entities::{Described, EntityInfo, pick, unknown};
+use super::shown::{Asked, Direction, Filter, Labels, first, survey};
+use crate::entities::{Described, EntityInfo, Kinds, pick, unknown};
 
-/// The things linked to one entity, one hop, grouped by relation.
+/// The things linked to one entity, one hop, grouped by relation, by name.
 ///
-/// Narrow them with `predicate` or `object_type`; `at` asks who was linked then, `as_of` what the
+/// Of more than 2,000 things those linked latest are shown. Narrow them with `predicate` or `object_type`; `at` asks who was linked then, `as_of` what the
 /// base held of it at a moment.
 #[derive(Deserialize, JsonSchema)]
 pub struct Neighbors {
@@ -136,27 +136,56 @@ impl Operation for Neighbors {
         let picked = pick(&mut tx, cx, &words, &self.entity, asked.record()).await?;
         let picked = picked.ok_or_else(|| unknown(&self.entity))?;
         cx.about("entity", picked.id);
-        let found = ledger::facts_of(&mut tx, kb, picked.id, asked.view()).await?;
-        let found = found.ok_or_else(|| unknown(&self.entity))?;
-        let (facts, _) = visible(&mut tx, cx, found.facts).await?;
+        let survey = survey(&mut tx, cx, picked.id, &asked).await?;
+        let survey = survey.ok_or_else(|| unknown(&self.entity))?;
+        let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let filter = Filter {
             predicate: self.predicate,
             object_type: self.object_type,
             since: self.since,
             until: self.until,
         };
-        let links: Vec<HeldFact> = facts
-            .into_iter()
-            .filter(|held| held.object.is_some() && filter.keeps(&words, held))
-            .collect();
-        let mut things: BTreeSet<EntityId> = links.iter().filter_map(HeldFact::other).collect();
-        things.insert(found.known.canonical);
-        let things: Vec<EntityId> = things.into_iter().collect();
+        let mut links = survey.lines.clone();
+        links.retain(|line| line.other().is_some());
+        filter.keep(&labels, &mut links);
+        if filter.object_type.is_some() {
+            let others = links.iter().filter_map(Line::other);
+            let kinds = Kinds::read(&mut tx, kb, others, asked.record()).await?;
+            links.retain(|line| {
+                line.other()
+                    .is_some_and(|other| filter.keeps_type(kinds.of(&words, other)))
+            });
+        }
+        let all: HashSet<EntityId> = links.iter().filter_map(Line::other).collect();
+        let total = all.len();
+        let limit = self.limit.rows();
+        let things = if total <= NAMED_MAX {
+            all
+        } else {
+            latest(&labels, &links, limit)
+        };
+        links.retain(|line| line.other().is_some_and(|other| things.contains(&other)));
+        links.sort_unstable_by_key(Line::told);
+        let things: Vec<EntityId> = things.into_iter().chain([survey.known.canonical]).collect();
         let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
-        let (groups, total) = group(&words, links, &filter, &described, self.limit.rows());
+        let groups = grouped(&labels, &links, &described, limit);
+        let shown: Vec<Line> = groups
+            .values()
+            .flat_map(|things| things.values().flatten().copied())
+            .collect();
+        let dates: HashMap<FactId, String> = survey
+            .facts(&mut tx, kb, &shown)
+            .await?
+            .into_iter()
+            .map(|held| (held.fact.id, super::shown::dates(held.fact.validity)))
+            .collect();
+        let groups = groups
+            .into_iter()
+            .map(|(group, things)| shown_group(group, things, &described, &dates))
+            .collect();
         Ok(NeighborsOf {
             kb_id: kb,
-            entity: described.of(found.known.canonical),
+            entity: described.of(survey.known.canonical),
             asked,
             total,
             groups,
@@ -165,57 +194,81 @@ impl Operation for Neighbors {
     }
 }
 
-/// The dates of the links to each thing, by its name.
-type Things = BTreeMap<(String, EntityId), Vec<String>>;
+/// Things linked up to which they are put in order by name; of more than these the latest linked
+/// are taken first, since the names of hundreds of thousands take seconds to read.
+const NAMED_MAX: usize = 2_000;
 
-/// The links by direction and relation, `limit` things in all, and how many things there are.
-fn group(
-    words: &ontology::Ontology,
-    links: Vec<HeldFact>,
-    filter: &Filter,
-    described: &Described,
-    limit: usize,
-) -> (Vec<LinkGroup>, usize) {
-    let mut groups: BTreeMap<(Side, String), Things> = BTreeMap::new();
-    let mut all = BTreeSet::new();
-    for held in links {
-        let Some(other) = held.other() else { continue };
-        let info = described.of(other);
-        if !filter.keeps_type(&info) {
-            continue;
-        }
-        all.insert(other);
-        let label = super::shown::label(words, &held.fact);
-        let things = groups.entry((held.side, label)).or_default();
-        let dates = things.entry((info.name, other)).or_default();
-        let stated = super::shown::dates(held.fact.validity);
-        if !stated.is_empty() {
-            dates.push(stated);
-        }
-    }
-    let mut shown: BTreeSet<EntityId> = BTreeSet::new();
-    let mut kept = Vec::new();
-    for ((side, predicate_label), things) in groups {
-        let mut entities = Vec::new();
-        for ((_, id), dates) in things {
-            if shown.len() < limit || shown.contains(&id) {
-                shown.insert(id);
-                entities.push(Linked {
-                    entity: described.of(id),
-                    dates,
-                });
+/// Things of the first links by direction and relation, and then by when they hold.
+fn latest(labels: &Labels<'_>, links: &[Line], limit: usize) -> HashSet<EntityId> {
+    // A thing may be linked many times over.
+    let mut taken = limit;
+    loop {
+        let lines = first(labels, links, taken);
+        let mut things = HashSet::new();
+        for other in lines.iter().filter_map(Line::other) {
+            if things.len() < limit {
+                things.insert(other);
             }
         }
-        if !entities.is_empty() {
-            kept.push(LinkGroup {
-                predicate_label,
-                direction: match side {
-                    Side::Subject => Direction::Out,
-                    Side::Object => Direction::In,
-                },
-                entities,
-            });
+        if things.len() == limit || links.len() <= taken {
+            return things;
         }
+        taken = taken.saturating_mul(4);
     }
-    (kept, all.len())
+}
+
+/// The links to each thing, by its name.
+type Things = BTreeMap<(String, EntityId), Vec<Line>>;
+
+/// The links by direction and relation, `limit` things in all.
+fn grouped<'a>(
+    labels: &'a Labels<'_>,
+    links: &[Line],
+    described: &Described,
+    limit: usize,
+) -> BTreeMap<(Side, &'a str), Things> {
+    let mut groups: BTreeMap<(Side, &str), Things> = BTreeMap::new();
+    for line in links {
+        let Some(other) = line.other() else { continue };
+        let things = groups.entry((line.side, labels.of(line))).or_default();
+        let name = described.name(other).to_owned();
+        things.entry((name, other)).or_default().push(*line);
+    }
+    let mut shown: BTreeSet<EntityId> = BTreeSet::new();
+    for things in groups.values_mut() {
+        things.retain(|(_, id), _| {
+            let is_shown = shown.len() < limit || shown.contains(id);
+            if is_shown {
+                shown.insert(*id);
+            }
+            is_shown
+        });
+    }
+    groups.retain(|_, things| !things.is_empty());
+    groups
+}
+
+fn shown_group(
+    (side, label): (Side, &str),
+    things: Things,
+    described: &Described,
+    dates: &HashMap<FactId, String>,
+) -> LinkGroup {
+    let linked = |((_, id), lines): ((String, EntityId), Vec<Line>)| Linked {
+        entity: described.of(id),
+        dates: lines
+            .iter()
+            .filter_map(|line| dates.get(&line.outline.fact))
+            .filter(|dates| !dates.is_empty())
+            .cloned()
+            .collect(),
+    };
+    LinkGroup {
+        predicate_label: label.to_owned(),
+        direction: match side {
+            Side::Subject => Direction::Out,
+            Side::Object => Direction::In,
+        },
+        entities: things.into_iter().map(linked).collect(),
+    }
 }

@@ -1,13 +1,13 @@
 use std::fmt::Write as _;
 
-use engine::ledger::{self, HeldFact};
+use engine::ledger::Line;
 use kernel::{Base, Cx, Door, Method, Operation, Reply, Spec};
-use model::{KbId, Limit, RecordTime, Result, WorldTime};
+use model::{FactId, KbId, Limit, RecordTime, Result, WorldTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{Asked, Direction, FactInfo, Filter, Shower, visible};
+use super::shown::{Asked, Direction, FactInfo, Filter, Labels, Shower, sources, survey};
 use crate::entities::{Described, EntityInfo, pick, unknown};
 
 /// One entity's dated facts in the order of the world, the earliest first.
@@ -106,9 +106,9 @@ impl Operation for Timeline {
         let picked = pick(&mut tx, cx, &words, &self.entity, asked.record()).await?;
         let picked = picked.ok_or_else(|| unknown(&self.entity))?;
         cx.about("entity", picked.id);
-        let found = ledger::facts_of(&mut tx, kb, picked.id, asked.view()).await?;
-        let found = found.ok_or_else(|| unknown(&self.entity))?;
-        let (facts, documents) = visible(&mut tx, cx, found.facts).await?;
+        let survey = survey(&mut tx, cx, picked.id, &asked).await?;
+        let survey = survey.ok_or_else(|| unknown(&self.entity))?;
+        let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let by_word = Filter {
             predicate: self.predicate,
             ..Filter::default()
@@ -118,22 +118,17 @@ impl Operation for Timeline {
             until: self.until,
             ..Filter::default()
         };
-        let (mut dated, undated): (Vec<HeldFact>, Vec<HeldFact>) = facts
-            .into_iter()
-            .filter(|held| by_word.keeps(&words, held))
-            .partition(|held| held.fact.validity.from.is_some());
-        dated.retain(|held| by_date.is_empty() || by_date.keeps(&words, held));
-        dated.sort_by_key(|held| {
-            let validity = held.fact.validity;
-            (
-                validity.starts_at(),
-                validity.ends_at(),
-                held.fact.id,
-                held.side,
-            )
-        });
-        let total = dated.len();
-        dated.truncate(self.limit.rows());
+        let mut lines = survey.lines.clone();
+        by_word.keep(&labels, &mut lines);
+        let all = lines.len();
+        lines.retain(Line::is_dated);
+        let undated = all - lines.len();
+        by_date.keep(&labels, &mut lines);
+        let total = lines.len();
+        let lines = earliest(lines, self.limit.rows());
+        let shown: Vec<FactId> = lines.iter().map(|line| line.outline.fact).collect();
+        let documents = sources(&mut tx, cx, &shown).await?.shown;
+        let dated = survey.facts(&mut tx, kb, &lines).await?;
         let shower = Shower {
             kb,
             words: &words,
@@ -141,16 +136,30 @@ impl Operation for Timeline {
             documents: &documents,
         };
         let facts = shower.show(&mut tx, &dated).await?;
-        let things = [found.known.canonical];
+        let things = [survey.known.canonical];
         let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
         Ok(TimelineOf {
             kb_id: kb,
-            entity: described.of(found.known.canonical),
+            entity: described.of(survey.known.canonical),
             asked,
             total,
-            undated: undated.len(),
+            undated,
             facts,
             note: picked.note,
         })
     }
+}
+
+/// The first of these facts by their stated dates.
+fn earliest(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
+    let dates = |line: &Line| {
+        let outline = &line.outline;
+        (outline.starts_at, outline.ends_at, outline.fact, line.side)
+    };
+    if limit < lines.len() {
+        lines.select_nth_unstable_by_key(limit, dates);
+        lines.truncate(limit);
+    }
+    lines.sort_unstable_by_key(dates);
+    lines
 }

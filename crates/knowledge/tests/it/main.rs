@@ -11,5 +11,6 @@ mod growth;
 mod ledger;
 mod orphans;
 mod reading;
+mod replay;
 mod rights;
 mod sources;

@@ -18,12 +18,13 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Config, NoTls};
+use uuid::Uuid;
 
 use crate::StoreError;
 use crate::migrations::{self, SchemaStep};
 use crate::sql::{Found, Options};
 use crate::statement::Statement;
-use crate::value::{Param, Row, Value};
+use crate::value::{Cells, Param, Row, Value};
 
 /// How long a call waits for a connection before it is told that the database is busy.
 const WAIT: Duration = Duration::from_secs(10);
@@ -342,6 +343,26 @@ impl Transaction {
             .map_err(|error| failure(|| statement.doing(), error))
     }
 
+    /// None if `take` could not read a row.
+    pub(crate) async fn scan(
+        &mut self,
+        statement: &'static Statement,
+        tenant: Option<TenantId>,
+        params: &[Param<'_>],
+        take: &mut (dyn FnMut(&dyn Cells) -> Option<()> + Send),
+    ) -> Result<Option<()>, StoreError> {
+        let client = self.client();
+        let run = async {
+            let prepared = client.prepare_cached(statement.postgres()).await?;
+            let tenant = tenant.map(Param::from);
+            let values = bound(tenant.as_ref(), params);
+            let rows = client.query(&prepared, &values).await?;
+            Ok(rows.iter().try_for_each(|row| take(&Passing(row))))
+        };
+        run.await
+            .map_err(|error| failure(|| statement.doing(), error))
+    }
+
     pub(crate) async fn execute(
         &mut self,
         statement: &'static Statement,
@@ -411,6 +432,19 @@ impl Drop for Transaction {
             // Closing the connection rolls back as well.
             Err(_) => drop(Object::take(client)),
         }
+    }
+}
+
+/// A row of an answer.
+struct Passing<'a>(&'a tokio_postgres::Row);
+
+impl Cells for Passing<'_> {
+    fn int(&self, column: usize) -> Option<i64> {
+        self.0.try_get(column).ok()
+    }
+
+    fn uuid(&self, column: usize) -> Option<Uuid> {
+        self.0.try_get(column).ok()
     }
 }
 

@@ -20,12 +20,13 @@ use model::TenantId;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, ffi};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
+use uuid::Uuid;
 
 use crate::StoreError;
 use crate::migrations::{self, SchemaStep};
 use crate::sql::{Found, Options};
 use crate::statement::Statement;
-use crate::value::{Param, Row, Value};
+use crate::value::{Cells, Param, Row, Value};
 
 /// Members after which a group is flushed without waiting for more.
 const GROUP_MEMBERS: u32 = 64;
@@ -513,6 +514,18 @@ impl Write {
         })
     }
 
+    pub(crate) fn scan(
+        &mut self,
+        statement: &'static Statement,
+        tenant: Option<TenantId>,
+        params: &[Param<'_>],
+        take: &mut (dyn FnMut(&dyn Cells) -> Option<()> + Send),
+    ) -> Result<Option<()>, StoreError> {
+        self.with(statement, |connection| {
+            scan(connection, statement, tenant, params, take)
+        })
+    }
+
     fn with<T>(
         &mut self,
         statement: &'static Statement,
@@ -627,6 +640,23 @@ impl Read {
     }
 }
 
+impl Read {
+    pub(crate) fn scan(
+        &mut self,
+        statement: &'static Statement,
+        tenant: Option<TenantId>,
+        params: &[Param<'_>],
+        take: &mut (dyn FnMut(&dyn Cells) -> Option<()> + Send),
+    ) -> Result<Option<()>, StoreError> {
+        let connection = self
+            .connection
+            .as_ref()
+            .expect("the connection is held until drop");
+        scan(connection, statement, tenant, params, take)
+            .map_err(|error| failure(|| statement.doing(), error))
+    }
+}
+
 impl Drop for Read {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else {
@@ -688,6 +718,39 @@ fn rows(
         found.push(Row::new(statement.name(), values));
     }
     Ok(found)
+}
+
+/// A row while the statement stands on it.
+struct Passing<'a>(&'a rusqlite::Row<'a>);
+
+impl Cells for Passing<'_> {
+    fn int(&self, column: usize) -> Option<i64> {
+        self.0.get_ref(column).ok()?.as_i64().ok()
+    }
+
+    fn uuid(&self, column: usize) -> Option<Uuid> {
+        let bytes = self.0.get_ref(column).ok()?.as_blob().ok()?;
+        Uuid::from_slice(bytes).ok()
+    }
+}
+
+/// None if `take` could not read a row.
+fn scan(
+    connection: &Connection,
+    statement: &'static Statement,
+    tenant: Option<TenantId>,
+    params: &[Param<'_>],
+    take: &mut (dyn FnMut(&dyn Cells) -> Option<()> + Send),
+) -> rusqlite::Result<Option<()>> {
+    let mut prepared = connection.prepare_cached(statement.sqlite())?;
+    bind(&mut prepared, tenant, params)?;
+    let mut answer = prepared.raw_query();
+    while let Some(row) = answer.next()? {
+        if take(&Passing(row)).is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(()))
 }
 
 fn execute(
@@ -781,6 +844,10 @@ mod tests {
         ("store::bases::MEMBERS", "lists them"),
         ("store::entities::COUNT", "counts them"),
         ("store::identity::ALL", "walks the whole ledger"),
+        (
+            "store::identity::FOLDED",
+            "for a thing with more neighbours than that",
+        ),
         ("store::ontology::CLEAR_DISJOINT", "a base has few words"),
         ("store::ontology::DISJOINT", "a base has few words"),
         ("store::ontology::LINKS", "a base has few words"),
