@@ -7,6 +7,7 @@ mod facts;
 mod failures;
 mod files;
 mod growth;
+mod hubs;
 mod ledger;
 mod orphans;
 mod reading;
