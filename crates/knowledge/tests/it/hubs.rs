@@ -186,9 +186,12 @@ async fn succession(
 }
 
 fn claims(plain: &[Fact], by_subject: bool) -> Vec<Claim> {
-    let says = |fact: &Fact| match by_subject {
-        true => fact.object.key(),
-        false => Object::Entity(fact.subject).key(),
+    let says = |fact: &Fact| {
+        if by_subject {
+            fact.object.key()
+        } else {
+            Object::Entity(fact.subject).key()
+        }
     };
     let claim = |fact: &Fact| Claim {
         id: fact.id,
@@ -222,11 +225,8 @@ fn contradicts(
     by_subject: bool,
 ) -> Result<(), TestCaseError> {
     let claims = claims(plain, by_subject);
-    let holds: Vec<Option<Interval>> = read(relation, plain, by_subject)
-        .into_iter()
-        .collect::<BTreeMap<_, _>>()
-        .into_values()
-        .collect();
+    let holds = read(relation, plain, by_subject);
+    let holds: Vec<Option<Interval>> = holds.into_values().collect();
     let by_id: BTreeMap<FactId, usize> = claims
         .iter()
         .enumerate()
