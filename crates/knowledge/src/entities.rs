@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::names::Fit;
 use store::ontology::Ontology;
-use store::{Tx, entities, fact_holds};
+use store::{Tx, entities, fact_holds, identity};
 
 pub use add_entity::{AddEntity, AddedEntity};
 pub use different_entities::{DifferentEntities, Differing, UndoDifferent};
@@ -148,16 +148,23 @@ pub(crate) async fn candidates(
     }
     let things: Vec<EntityId> = fits.keys().copied().collect();
     let described = Described::read(tx, kb, words, &things, now).await?;
-    let mut all = Vec::with_capacity(fits.len());
-    for (id, fit) in fits {
-        let known = ledger::members(tx, kb, id, now).await?;
-        let members = known.map(|known| known.members).unwrap_or_default();
-        all.push(Candidate {
+    let folded = identity::members_of(tx, kb, &things, now).await?;
+    let folds = folded.iter().map(|(member, _)| *member);
+    let members: Vec<EntityId> = things.iter().copied().chain(folds).collect();
+    let counts = fact_holds::counts_of(tx, kb, &members, now).await?;
+    let mut facts: HashMap<EntityId, u64> = HashMap::new();
+    let own = things.iter().map(|&thing| (thing, thing));
+    for (member, thing) in own.chain(folded) {
+        *facts.entry(thing).or_default() += counts.get(&member).copied().unwrap_or_default();
+    }
+    let mut all: Vec<Candidate> = fits
+        .into_iter()
+        .map(|(id, fit)| Candidate {
             info: described.of(id),
             fit,
-            facts: fact_holds::count_of(tx, kb, &members, now).await?,
-        });
-    }
+            facts: facts.get(&id).copied().unwrap_or_default(),
+        })
+        .collect();
     let has_kind = |candidate: &Candidate| candidate.info.type_key.is_some();
     if all.iter().any(has_kind) {
         all.retain(|candidate| has_kind(candidate) || candidate.fit == Fit::Exact);

@@ -5,10 +5,12 @@ mod changes;
 mod correct_fact;
 mod end_fact;
 mod entity_facts;
+mod lines;
 mod neighbors;
 mod paths_between;
 mod retract_fact;
-pub(crate) mod shown;
+mod shown;
+pub(crate) mod sources;
 mod stated;
 mod timeline;
 

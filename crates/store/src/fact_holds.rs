@@ -1,5 +1,7 @@
 //! For when claims hold, as it was read out, each reading with a record-time life of its own.
 
+use std::collections::HashMap;
+
 use model::fact::{Fact, Rank};
 use model::time::{Interval, OPEN_END, OPEN_START};
 use model::{EntityId, FactId, KbId, RecordTime, RelationTypeId};
@@ -87,13 +89,13 @@ statements! {
         OVERLAPPING: "SELECT fact_id FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND predicate_id = $4 \
             AND holds_from <= $6 AND holds_to >= $5 AND rec_to = 9223372036854775807",
         EDGES_FROM: "SELECT fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to FROM fact_hold \
-            WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5 \
-            AND object_id <> $7 ORDER BY subject_id, predicate_id, holds_from, fact_id LIMIT $8",
+            WHERE tenant_id = $1 AND base_id = $2 AND subject_id = $3 AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5 \
+            AND object_id <> $7 ORDER BY predicate_id, holds_from, holds_to, rec_from, rec_to, object_id, fact_id LIMIT $8",
         EDGES_TO: "SELECT fact_id, subject_id, predicate_id, object_id, holds_from, holds_to, rec_from, rec_to FROM fact_hold \
-            WHERE tenant_id = $1 AND base_id = $2 AND object_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5 \
-            ORDER BY object_id, predicate_id, holds_from, fact_id LIMIT $7",
-        COUNT_OF: "SELECT COUNT(*) FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND rec_from <= $4 AND rec_to > $4",
-        COUNT_TO: "SELECT COUNT(*) FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND object_id = ANY($3) AND rec_from <= $4 AND rec_to > $4",
+            WHERE tenant_id = $1 AND base_id = $2 AND object_id = $3 AND rec_from <= $4 AND rec_to > $4 AND holds_from <= $6 AND holds_to >= $5 \
+            ORDER BY predicate_id, holds_from, holds_to, rec_from, rec_to, subject_id, fact_id LIMIT $7",
+        COUNT_OF: "SELECT subject_id, COUNT(*) FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND subject_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 GROUP BY subject_id",
+        COUNT_TO: "SELECT object_id, COUNT(*) FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND object_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 GROUP BY object_id",
     }
 }
 
@@ -286,46 +288,49 @@ pub async fn overlapping(
     rows.into_iter().map(|mut row| row.take()).collect()
 }
 
-/// The readings of claims from these entities to others, without the claims, `limit` at most.
+/// The readings of claims from a thing to others, without the claims, `limit` at most, in the
+/// order of the index: those left out of a thing with more are not even looked at.
 pub async fn edges_from(
     tx: &mut Tx,
     kb: KbId,
-    subjects: &[EntityId],
+    subject: EntityId,
     view: View,
     limit: u32,
 ) -> Result<Vec<Hold>, StoreError> {
     let (from, to) = bounds(view.at);
-    let row = params![kb, subjects, view.as_of, from, to, Uuid::nil(), limit];
+    let row = params![kb, subject, view.as_of, from, to, Uuid::nil(), limit];
     let rows = tx.rows(&EDGES_FROM, row).await?;
     rows.into_iter().map(|mut row| read(&mut row)).collect()
 }
 
-/// The readings of claims that lead to these entities, without the claims, `limit` at most.
+/// The readings of claims that lead to a thing, in the same way.
 pub async fn edges_to(
     tx: &mut Tx,
     kb: KbId,
-    objects: &[EntityId],
+    object: EntityId,
     view: View,
     limit: u32,
 ) -> Result<Vec<Hold>, StoreError> {
     let (from, to) = bounds(view.at);
-    let row = params![kb, objects, view.as_of, from, to, limit];
+    let row = params![kb, object, view.as_of, from, to, limit];
     let rows = tx.rows(&EDGES_TO, row).await?;
     rows.into_iter().map(|mut row| read(&mut row)).collect()
 }
 
-/// How many claims about these entities, or leading to them, were held at a moment.
-pub async fn count_of(
+/// How many claims about each of these entities, or leading to it, were held at a moment; those
+/// without any are left out.
+pub async fn counts_of(
     tx: &mut Tx,
     kb: KbId,
     entities: &[EntityId],
     as_of: RecordTime,
-) -> Result<u64, StoreError> {
-    let mut count = 0;
+) -> Result<HashMap<EntityId, u64>, StoreError> {
+    let mut counts = HashMap::new();
     for statement in [&COUNT_OF, &COUNT_TO] {
-        if let Some(mut row) = tx.row(statement, params![kb, entities, as_of]).await? {
-            count += row.take::<u64>()?;
+        for mut row in tx.rows(statement, params![kb, entities, as_of]).await? {
+            let (entity, count): (EntityId, u64) = (row.take()?, row.take()?);
+            *counts.entry(entity).or_default() += count;
         }
     }
-    Ok(count)
+    Ok(counts)
 }

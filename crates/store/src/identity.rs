@@ -30,6 +30,7 @@ statements! {
         CANONICAL: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_from <= $4 AND rec_to > $4",
         FOLDED: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND rec_from <= $3 AND rec_to > $3",
         MEMBERS: "SELECT entity_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND canonical_id = $3 AND rec_to > $4 AND rec_from <= $4 ORDER BY entity_id",
+        MEMBERS_OF: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND canonical_id = ANY($3) AND rec_to > $4 AND rec_from <= $4",
         CLOSE: "UPDATE identity SET rec_to = $4 WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_to = 9223372036854775807",
         INSERT: "INSERT INTO identity (tenant_id, base_id, entity_id, rec_from, canonical_id, rec_to) VALUES ($1, $2, $3, $4, $5, 9223372036854775807)",
         ALL: "SELECT keep_id, fold_id, rec_from, rec_to, event_id FROM same_as WHERE tenant_id = $1 AND base_id = $2 ORDER BY rec_from, fold_id",
@@ -146,6 +147,20 @@ pub async fn members(
 ) -> Result<Vec<EntityId>, StoreError> {
     let rows = tx.rows(&MEMBERS, params![kb, canonical, as_of]).await?;
     rows.into_iter().map(|mut row| row.take()).collect()
+}
+
+/// The entities that any of these stood for at a moment, each with that one, in no order.
+pub async fn members_of(
+    tx: &mut Tx,
+    kb: KbId,
+    canonicals: &[EntityId],
+    as_of: RecordTime,
+) -> Result<Vec<(EntityId, EntityId)>, StoreError> {
+    let row = params![kb, canonicals, as_of];
+    let rows = tx.rows(&MEMBERS_OF, row).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
+        .collect()
 }
 
 /// Says from `at` on who stands for whom, instead of what was said of `entities` before.

@@ -4,6 +4,7 @@
 //! that a transaction sees before it is asked. A million names are about forty megabytes, read
 //! from end to end in a few milliseconds.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -210,24 +211,37 @@ impl Table {
             .collect()
     }
 
-    /// Each thing once, by its best name.
+    /// Each thing once, by its best name; the best `limit` of them.
     fn best(&self, places: &[(usize, Fit)], limit: usize) -> Vec<Found> {
-        let mut best: HashMap<EntityId, Found> = HashMap::new();
-        for &(place, fit) in places {
-            let found = Found {
-                entity: self.entities[place],
-                fit,
-                length: self.name(place).len(),
-            };
-            let known = best.entry(found.entity).or_insert(found);
-            if (known.fit, found.length) < (found.fit, known.length) {
-                *known = found;
+        let named = |&(place, fit): &(usize, Fit)| {
+            (Reverse(fit), self.name(place).len(), self.entities[place])
+        };
+        let mut all: Vec<_> = places.iter().map(named).collect();
+        // A thing may have several names that fit.
+        let mut taken = limit.saturating_mul(2);
+        loop {
+            let taken_all = all.len() <= taken;
+            if !taken_all {
+                all.select_nth_unstable(taken);
             }
+            let some = all.len().min(taken);
+            all[..some].sort_unstable();
+            let mut seen = HashSet::new();
+            let found: Vec<Found> = all[..some]
+                .iter()
+                .filter(|(_, _, entity)| seen.insert(*entity))
+                .take(limit)
+                .map(|&(Reverse(fit), length, entity)| Found {
+                    entity,
+                    fit,
+                    length,
+                })
+                .collect();
+            if taken_all || found.len() == limit {
+                return found;
+            }
+            taken = taken.saturating_mul(4);
         }
-        let mut found: Vec<Found> = best.into_values().collect();
-        found.sort_by_key(|found| (std::cmp::Reverse(found.fit), found.length, found.entity));
-        found.truncate(limit);
-        found
     }
 }
 
@@ -271,6 +285,37 @@ mod tests {
         let table = table(&["东京大学", "京都"]);
         assert_eq!(found(&table, "东京"), [0]);
         assert_eq!(found(&table, "京"), [1, 0]);
+    }
+
+    proptest::proptest! {
+        /// Names in other scripts than Latin were folded to nothing, and then matched each other or
+        /// nothing at all (trustgraph 1036, graphify 811).
+        #[test]
+        fn a_name_in_any_script_is_never_folded_to_nothing_and_stays_apart_from_others(
+            name in "[\\p{L}\\p{N}]{1,12}",
+            one in "[一-鿿ぁ-ゖ]{1,6}",
+            other in "[一-鿿ぁ-ゖ]{1,6}",
+        ) {
+            proptest::prop_assert_ne!(folded(&name), "");
+            if one != other {
+                proptest::prop_assert_ne!(folded(&one), folded(&other));
+                let table = table(&[&one, &other]);
+                let exact = table.find(&one, 10).into_iter().find(|found| found.fit == Fit::Exact);
+                proptest::prop_assert_eq!(exact.map(|found| found.entity.uuid().as_u128()), Some(0));
+            }
+        }
+
+        #[test]
+        fn what_is_found_often_is_found_as_what_is_found_seldom(
+            names in proptest::collection::vec("[ab]{0,3}", 1..60), text in "[ab]{1,2}",
+        ) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let table = table(&names);
+            let places: Vec<usize> = table.with(&text).collect();
+            let plain: Vec<usize> =
+                (0..names.len()).filter(|&place| names[place].contains(&text)).collect();
+            proptest::prop_assert_eq!(places, plain);
+        }
     }
 
     #[test]

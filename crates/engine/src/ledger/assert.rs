@@ -489,5 +489,5 @@ async fn contradicted(
     let Some(relation) = relation.filter(|relation| relation.axioms.functional) else {
         return Ok(Vec::new());
     };
-    Ok(holding::contradicting(tx, kb, relation, fact, at).await?)
+    holding::contradicting(tx, kb, relation, fact, at).await
 }

@@ -167,19 +167,34 @@ async fn edges(
     let Some(known) = people::members(tx, kb, thing, view.as_of).await? else {
         return Ok(Vec::new());
     };
-    let out = fact_holds::edges_from(tx, kb, &known.members, view, limit).await?;
-    let left = limit.saturating_sub(u32::try_from(out.len()).unwrap_or(u32::MAX));
-    let into = match left {
-        0 => Vec::new(),
-        left => fact_holds::edges_to(tx, kb, &known.members, view, left).await?,
-    };
-    let others: HashSet<EntityId> = out
-        .iter()
-        .filter_map(|hold| hold.object)
-        .chain(into.iter().map(|hold| hold.subject))
-        .collect();
-    let others: Vec<EntityId> = others.into_iter().collect();
-    let known_as = people::canonicals(tx, kb, &others, view.as_of).await?;
+    let mut holds = Vec::new();
+    for forward in [true, false] {
+        for &member in &known.members {
+            let left = limit.saturating_sub(u32::try_from(holds.len()).unwrap_or(u32::MAX));
+            if left == 0 {
+                break;
+            }
+            let found = if forward {
+                fact_holds::edges_from(tx, kb, member, view, left).await?
+            } else {
+                fact_holds::edges_to(tx, kb, member, view, left).await?
+            };
+            let there = |hold: &Hold| {
+                if forward {
+                    hold.object
+                } else {
+                    Some(hold.subject)
+                }
+            };
+            holds.extend(
+                found
+                    .into_iter()
+                    .filter_map(|hold| Some((there(&hold)?, forward, hold))),
+            );
+        }
+    }
+    let others = holds.iter().map(|(there, ..)| *there);
+    let known_as = people::folded(tx, kb, others, view.as_of).await?;
     let seen = |hold: &Hold, there: EntityId, forward| Edge {
         fact: hold.fact,
         predicate: hold.predicate,
@@ -188,12 +203,9 @@ async fn edges(
         forward,
         holds: hold.holds,
     };
-    let out = out
+    Ok(holds
         .iter()
-        .filter_map(|hold| Some(seen(hold, hold.object?, true)));
-    let into = into.iter().map(|hold| seen(hold, hold.subject, false));
-    Ok(out
-        .chain(into)
+        .map(|(there, forward, hold)| seen(hold, *there, *forward))
         .filter(|edge| edge.there != edge.here)
         .collect())
 }
@@ -223,6 +235,12 @@ async fn best(
         if BESIDE_MAX <= kept.len() {
             break;
         }
+    }
+    // Shorter ones come first: those that are longer than the last to be shown need no look.
+    let mut hops: Vec<usize> = kept.iter().map(|(chain, _)| chain.len()).collect();
+    hops.sort_unstable();
+    if let Some(&longest) = hops.get(PATHS_MAX - 1) {
+        kept.retain(|(chain, _)| chain.len() <= longest);
     }
     for (chain, _) in &kept {
         for middle in chain.iter().skip(1).map(|edge| edge.here) {

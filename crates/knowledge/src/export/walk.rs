@@ -22,7 +22,7 @@ use store::{Tx, entities, evidence, fact_holds, facts, identity};
 use tokio::sync::mpsc::Sender;
 use uuid::Uuid;
 
-use crate::facts::shown::{Sources, sources_for};
+use crate::facts::sources::{Sources, sources_for};
 
 /// Rows read at once.
 const PAGE: u32 = 500;

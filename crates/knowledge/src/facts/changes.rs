@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use store::{documents, evidence, ontology};
 
-use super::shown::sources;
+use super::sources::sources;
 use crate::entities::Described;
 
 /// What the graph learned or revised in a window of record time, the newest first.

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -10,9 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{
-    Asked, Direction, FactInfo, Filter, Labels, Shower, first, named, sources, survey,
-};
+use super::lines::{Filter, Labels, first};
+use super::shown::{Asked, Direction, FactInfo, Shower, named};
+use super::sources::{sources, survey};
 use crate::entities::{Described, EntityInfo, Kinds, pick, unknown};
 
 /// One entity's facts, with the time each holds for.
@@ -179,7 +180,7 @@ impl Operation for EntityFacts {
         let picked = picked.ok_or_else(|| unknown(&given))?;
         cx.about("entity", picked.id);
         let survey = survey(&mut tx, cx, picked.id, &asked).await?;
-        let survey = survey.ok_or_else(|| unknown(&given))?;
+        let mut survey = survey.ok_or_else(|| unknown(&given))?;
         let mut notes: Vec<String> = picked.note.into_iter().collect();
 
         let known_as = Some(RelationType::known_as_id(kb));
@@ -187,9 +188,8 @@ impl Operation for EntityFacts {
             |line: &&Line| line.outline.predicate == known_as && line.side == Side::Subject;
         let mut names: Vec<Line> = survey.lines.iter().filter(is_name).copied().collect();
         names.sort_by_key(Line::told);
-        let mut lines = survey.lines.clone();
-        lines.retain(|line| !is_name(&line));
-        let total_facts = lines.len();
+        survey.lines.retain(|line| !is_name(&line));
+        let total_facts = survey.lines.len();
         let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let filter = Filter {
             predicate: self.predicate,
@@ -197,18 +197,21 @@ impl Operation for EntityFacts {
             since: self.since,
             until: self.until,
         };
-        let mut kept = lines.clone();
-        filter.keep(&labels, &mut kept);
+        let mut kept = Cow::Borrowed(survey.lines.as_slice());
+        if !filter.is_empty() {
+            filter.keep(&labels, kept.to_mut());
+        }
         if filter.object_type.is_some() {
             let others = kept.iter().filter_map(Line::other);
             let kinds = Kinds::read(&mut tx, kb, others, asked.record()).await?;
-            kept.retain(|line| {
+            kept.to_mut().retain(|line| {
                 line.other()
                     .is_some_and(|other| filter.keeps_type(kinds.of(&words, other)))
             });
         }
-        if kept.is_empty() && !lines.is_empty() && !filter.is_empty() {
-            let there: BTreeSet<&str> = lines.iter().map(|line| labels.of(line)).collect();
+        if kept.is_empty() && !survey.lines.is_empty() && !filter.is_empty() {
+            let there = survey.lines.iter().map(|line| labels.of(line));
+            let there: BTreeSet<&str> = there.collect();
             let there: Vec<&str> = there.into_iter().collect();
             notes.push(format!(
                 "No fact fits. Relations that are there: {}.",

@@ -8,13 +8,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{Asked, Direction, Filter, Labels, first, survey};
+use super::lines::{Filter, Labels, first};
+use super::shown::{Asked, Direction};
+use super::sources::survey;
 use crate::entities::{Described, EntityInfo, Kinds, pick, unknown};
 
-/// The things linked to one entity, one hop, grouped by relation, by name.
+/// The things linked to one entity, one hop, grouped by relation.
 ///
-/// Of more than 2,000 things those linked latest are shown. Narrow them with `predicate` or `object_type`; `at` asks who was linked then, `as_of` what the
-/// base held of it at a moment.
+/// Narrow them with `predicate` or `object_type`; `at` asks who was linked then, `as_of` what the
+/// base held of it at a moment. Of more than 2,000 things those linked latest are shown.
 #[derive(Deserialize, JsonSchema)]
 pub struct Neighbors {
     /// Entity id or name.
@@ -137,7 +139,7 @@ impl Operation for Neighbors {
         let picked = picked.ok_or_else(|| unknown(&self.entity))?;
         cx.about("entity", picked.id);
         let survey = survey(&mut tx, cx, picked.id, &asked).await?;
-        let survey = survey.ok_or_else(|| unknown(&self.entity))?;
+        let mut survey = survey.ok_or_else(|| unknown(&self.entity))?;
         let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let filter = Filter {
             predicate: self.predicate,
@@ -145,7 +147,7 @@ impl Operation for Neighbors {
             since: self.since,
             until: self.until,
         };
-        let mut links = survey.lines.clone();
+        let mut links = std::mem::take(&mut survey.lines);
         links.retain(|line| line.other().is_some());
         filter.keep(&labels, &mut links);
         if filter.object_type.is_some() {

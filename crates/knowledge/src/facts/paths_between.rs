@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{facts, ontology};
 
-use super::shown::{Asked, instant, sources};
+use super::shown::{Asked, instant};
+use super::sources::sources;
 use crate::entities::{Described, EntityInfo, pick, unknown};
 
 /// The chains of facts that join two entities, up to three hops, the shortest first.

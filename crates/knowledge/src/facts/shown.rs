@@ -1,23 +1,19 @@
 //! Facts as they are shown: with the names of what they are about, their dates and their sources.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use engine::ledger::{HeldFact, Line, Side, Survey};
-use kernel::{Base, Cx};
+use engine::ledger::{HeldFact, Side};
 use model::fact::{End, Object, Temporality, Validity, Value};
-use model::ontology::EntityType;
 use model::time::{Interval, OPEN_END, OPEN_START};
 use model::{
-    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result, Role,
+    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result,
     WorldTime,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::evidence::Evidence;
 use store::ontology::Ontology;
-use store::{Tx, documents, evidence};
+use store::{Tx, evidence};
 
 use crate::entities::Described;
 
@@ -194,109 +190,6 @@ pub fn dates(validity: Validity) -> String {
     }
 }
 
-/// Above this many facts it is looked up what the caller may not see, and not what each rests on.
-const LOOKED_UP_MAX: usize = 2_000;
-
-/// Leaves the facts that the caller may see: those that rest on no document, or on one that the
-/// caller may see; and of equal ones, one.
-pub async fn survey(
-    tx: &mut Tx,
-    cx: &Cx<'_, Base>,
-    entity: EntityId,
-    asked: &Asked,
-) -> Result<Option<Survey>> {
-    let kb = cx.target.id();
-    let Some(mut survey) = Survey::read(tx, kb, entity, asked.view()).await? else {
-        return Ok(None);
-    };
-    let hidden = hidden(tx, cx, &survey.lines).await?;
-    if !hidden.is_empty() {
-        survey
-            .lines
-            .retain(|line| !hidden.contains(&line.outline.fact));
-    }
-    survey.once(tx, kb).await?;
-    Ok(Some(survey))
-}
-
-/// Those of the facts that the caller may not see.
-async fn hidden(tx: &mut Tx, cx: &Cx<'_, Base>, lines: &[Line]) -> Result<HashSet<FactId>> {
-    let (kb, role) = (cx.target.id(), cx.target.role());
-    let all = || lines.iter().map(|line| line.outline.fact);
-    let mut suspects: Vec<FactId> = all().collect();
-    if LOOKED_UP_MAX < suspects.len() {
-        let limit = LOOKED_UP_MAX as u32 + 1;
-        let documents = documents::hidden_from(tx, kb, role, limit).await?;
-        if documents.len() <= LOOKED_UP_MAX {
-            let resting = evidence::resting_on(tx, kb, &documents).await?;
-            let resting: HashSet<FactId> = resting.into_iter().collect();
-            suspects.retain(|fact| resting.contains(fact));
-        }
-    }
-    let sources = sources(tx, cx, &suspects).await?;
-    suspects.retain(|&fact| !sources.may_see(fact));
-    Ok(suspects.into_iter().collect())
-}
-
-/// The documents that facts rest on.
-pub struct Sources {
-    /// Those that the reader may see, by fact, each once.
-    pub shown: HashMap<FactId, Vec<DocumentId>>,
-    /// Their quotes that the reader may see, by fact and number.
-    pub quotes: HashMap<FactId, Vec<Evidence>>,
-    resting: BTreeSet<FactId>,
-}
-
-impl Sources {
-    /// Whether the caller may see a fact.
-    pub fn may_see(&self, fact: FactId) -> bool {
-        !self.resting.contains(&fact) || self.shown.contains_key(&fact)
-    }
-}
-
-/// The documents that these facts rest on, as far as the caller may see them.
-pub async fn sources(tx: &mut Tx, cx: &Cx<'_, Base>, facts: &[FactId]) -> Result<Sources> {
-    sources_for(tx, (cx.target.id(), cx.target.role()), facts).await
-}
-
-/// The documents that these facts rest on, as far as a reader of this role may see them.
-pub async fn sources_for(
-    tx: &mut Tx,
-    (kb, role): (KbId, Role),
-    facts: &[FactId],
-) -> Result<Sources> {
-    let quotes = evidence::of_facts(tx, kb, facts).await?;
-    let all: BTreeSet<DocumentId> = quotes.iter().map(|quote| quote.document).collect();
-    let all: Vec<DocumentId> = all.into_iter().collect();
-    let found = match all.as_slice() {
-        [] => Vec::new(),
-        some => documents::find_many(tx, kb, some).await?,
-    };
-    let seen: BTreeSet<DocumentId> = found
-        .into_iter()
-        .filter(|document| document.least_role <= role)
-        .map(|document| document.id)
-        .collect();
-    let mut shown: HashMap<FactId, Vec<DocumentId>> = HashMap::new();
-    let mut seen_quotes: HashMap<FactId, Vec<Evidence>> = HashMap::new();
-    let resting = quotes.iter().map(|quote| quote.fact).collect();
-    for quote in quotes {
-        if !seen.contains(&quote.document) {
-            continue;
-        }
-        let documents = shown.entry(quote.fact).or_default();
-        if !documents.contains(&quote.document) {
-            documents.push(quote.document);
-        }
-        seen_quotes.entry(quote.fact).or_default().push(quote);
-    }
-    Ok(Sources {
-        shown,
-        quotes: seen_quotes,
-        resting,
-    })
-}
-
 /// What is needed to show facts of a base.
 pub struct Shower<'a> {
     /// The base.
@@ -405,90 +298,6 @@ impl Shower<'_> {
     }
 }
 
-/// The relations of a thing's facts, for people.
-pub struct Labels<'a> {
-    words: &'a Ontology,
-    /// Of those that the base has no word for, the words of their sources.
-    wordings: HashMap<FactId, String>,
-}
-
-impl<'a> Labels<'a> {
-    /// Those of these facts.
-    pub async fn read(tx: &mut Tx, kb: KbId, words: &'a Ontology, survey: &Survey) -> Result<Self> {
-        let wordings = survey.wordings(tx, kb).await?;
-        Ok(Self { words, wordings })
-    }
-
-    /// A fact's relation: the base's word, else its source's.
-    pub fn of(&self, line: &Line) -> &str {
-        let relation = line
-            .outline
-            .predicate
-            .and_then(|id| self.words.relation(id));
-        let wording = || self.wordings.get(&line.outline.fact).map(String::as_str);
-        match relation {
-            Some(relation) => &relation.label,
-            None => wording().unwrap_or_default(),
-        }
-    }
-
-    /// Whether its key or label has a part within it.
-    fn has(&self, line: &Line, part: &str) -> bool {
-        let relation = line
-            .outline
-            .predicate
-            .and_then(|id| self.words.relation(id));
-        let key = relation.map_or("", |relation| &relation.key);
-        has(key, part) || has(self.of(line), part)
-    }
-
-    /// The places of these facts' relations in the order of their labels, which is quicker to
-    /// compare.
-    pub fn ranks(&self, lines: &[Line]) -> Vec<u32> {
-        let known: HashSet<Option<RelationTypeId>> =
-            lines.iter().map(|line| line.outline.predicate).collect();
-        let mut all: BTreeSet<&str> = known
-            .iter()
-            .filter_map(|id| self.words.relation((*id)?))
-            .map(|relation| relation.label.as_str())
-            .collect();
-        all.extend(self.wordings.values().map(String::as_str));
-        all.insert("");
-        let ranks: HashMap<&str, u32> = all.into_iter().zip(0..).collect();
-        let mut by_predicate: HashMap<RelationTypeId, u32> = HashMap::new();
-        let rank = |line: &Line| ranks[self.of(line)];
-        lines
-            .iter()
-            .map(|line| match line.outline.predicate {
-                Some(id) => *by_predicate.entry(id).or_insert_with(|| rank(line)),
-                None => rank(line),
-            })
-            .collect()
-    }
-}
-
-/// The first of these facts by direction and relation, then by when they hold, the latest first.
-pub fn first(labels: &Labels<'_>, lines: &[Line], limit: usize) -> Vec<Line> {
-    let ranks = labels.ranks(lines);
-    let mut order: Vec<_> = lines
-        .iter()
-        .zip(ranks)
-        .zip(0_usize..)
-        .map(|((line, label), place)| {
-            let starts = line.holds().map(Interval::from);
-            let told = (line.outline.recorded_at, line.outline.fact);
-            let latest = (Reverse(line.rank()), Reverse(starts), told);
-            (line.side, label, latest, place)
-        })
-        .collect();
-    if limit < order.len() {
-        order.select_nth_unstable(limit);
-        order.truncate(limit);
-    }
-    order.sort_unstable();
-    order.into_iter().map(|(.., place)| lines[place]).collect()
-}
-
 /// A fact's relation for people: the base's word, else its source's.
 pub fn label(words: &Ontology, fact: &model::fact::Fact) -> String {
     let relation = fact.predicate.and_then(|id| words.relation(id));
@@ -549,68 +358,6 @@ impl FactInfo {
             (Some(from), Some(to)) => format!(" [{from} → {to}]"),
         }
     }
-}
-
-/// What to keep of the facts of a thing.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Part of a relation's key or label.
-    pub predicate: Option<String>,
-    /// Part of the key or label of the other thing's kind.
-    pub object_type: Option<String>,
-    /// World time: stated to hold then or later.
-    pub since: Option<WorldTime>,
-    /// World time: stated to hold then or earlier.
-    pub until: Option<WorldTime>,
-}
-
-impl Filter {
-    /// Whether nothing is filtered.
-    pub fn is_empty(&self) -> bool {
-        self.predicate.is_none()
-            && self.object_type.is_none()
-            && self.since.is_none()
-            && self.until.is_none()
-    }
-
-    /// Leaves the lines that are kept, but for the kind of the other thing.
-    pub fn keep(&self, labels: &Labels<'_>, lines: &mut Vec<Line>) {
-        if self.is_empty() {
-            return;
-        }
-        let mut fits: HashMap<RelationTypeId, bool> = HashMap::new();
-        let mut fits_word = |line: &Line, part: &str| match line.outline.predicate {
-            Some(id) => *fits.entry(id).or_insert_with(|| labels.has(line, part)),
-            None => labels.has(line, part),
-        };
-        lines.retain(|line| {
-            let predicate = self.predicate.as_deref();
-            predicate.is_none_or(|part| fits_word(line, part)) && self.keeps_dates(line)
-        });
-    }
-
-    fn keeps_dates(&self, line: &Line) -> bool {
-        if self.since.is_none() && self.until.is_none() {
-            return true;
-        }
-        let (starts, ends) = (line.outline.starts_at, line.outline.ends_at);
-        let after = self.since.is_none_or(|since| since.start_micros() < ends);
-        let before = self.until.is_none_or(|until| starts < until.end_micros());
-        // A claim without a stated date is stated to hold at no time.
-        line.is_stated() && after && before
-    }
-
-    /// Whether a thing of this kind is kept.
-    pub fn keeps_type(&self, kind: Option<&EntityType>) -> bool {
-        self.object_type.as_deref().is_none_or(|part| {
-            kind.is_some_and(|kind| has(&kind.key, part) || has(&kind.label, part))
-        })
-    }
-}
-
-/// Whether a name has a part within it, in any case.
-fn has(name: &str, part: &str) -> bool {
-    model::text::fold(name).contains(&*model::text::fold(part.trim()))
 }
 
 /// The thing that the arguments name: by `entity_id`, or by an id or a name in `entity`.

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ontology;
 
-use super::shown::{Asked, Direction, FactInfo, Filter, Labels, Shower, sources, survey};
+use super::lines::{Filter, Labels};
+use super::shown::{Asked, Direction, FactInfo, Shower};
+use super::sources::{sources, survey};
 use crate::entities::{Described, EntityInfo, pick, unknown};
 
 /// One entity's dated facts in the order of the world, the earliest first.
@@ -107,7 +109,7 @@ impl Operation for Timeline {
         let picked = picked.ok_or_else(|| unknown(&self.entity))?;
         cx.about("entity", picked.id);
         let survey = survey(&mut tx, cx, picked.id, &asked).await?;
-        let survey = survey.ok_or_else(|| unknown(&self.entity))?;
+        let mut survey = survey.ok_or_else(|| unknown(&self.entity))?;
         let labels = Labels::read(&mut tx, kb, &words, &survey).await?;
         let by_word = Filter {
             predicate: self.predicate,
@@ -118,7 +120,7 @@ impl Operation for Timeline {
             until: self.until,
             ..Filter::default()
         };
-        let mut lines = survey.lines.clone();
+        let mut lines = std::mem::take(&mut survey.lines);
         by_word.keep(&labels, &mut lines);
         let all = lines.len();
         lines.retain(Line::is_dated);

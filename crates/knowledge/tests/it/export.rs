@@ -148,19 +148,19 @@ fn id(answer: &Value, field: &str) -> String {
 }
 
 impl App {
-    async fn told(&self, name: &str, arguments: Value) -> Value {
+    async fn by_admin(&self, name: &str, arguments: Value) -> Value {
         let answer = self.admin().call(name, arguments).await.unwrap();
         self.tick();
         answer.json
     }
 
     async fn claimed(&self, arguments: Value) -> String {
-        id(&self.told("assert_fact", arguments).await, "fact_id")
+        id(&self.by_admin("assert_fact", arguments).await, "fact_id")
     }
 
     async fn named(&self, name: &str, kind: Option<&str>) -> String {
         let arguments = json!({ "name": name, "entity_type": kind });
-        id(&self.told("add_entity", arguments).await, "id")
+        id(&self.by_admin("add_entity", arguments).await, "id")
     }
 
     /// The passage that a word finds.
@@ -173,56 +173,56 @@ impl App {
     }
 
     async fn words(&self) {
-        self.told(
+        self.by_admin(
             "add_entity_type",
             json!({ "label": "Agent", "iri": "http://xmlns.com/foaf/0.1/Agent" }),
         )
         .await;
-        self.told("add_entity_type", json!({ "label": "Person", "description": "A \"human\" being\n\u{7}", "parents": ["agent"] })).await;
-        self.told(
+        self.by_admin("add_entity_type", json!({ "label": "Person", "description": "A \"human\" being\n\u{7}", "parents": ["agent"] })).await;
+        self.by_admin(
             "add_entity_type",
             json!({ "label": "Company", "parents": ["agent"], "disjoint_with": ["person"] }),
         )
         .await;
-        self.told("add_relation_type", json!({ "label": "knows", "iri": "prov:knows", "symmetric": true, "irreflexive": true })).await;
-        self.told(
+        self.by_admin("add_relation_type", json!({ "label": "knows", "iri": "prov:knows", "symmetric": true, "irreflexive": true })).await;
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "share", "kind": "attribute", "datatype": "number", "unit": "%" }),
         )
         .await;
-        self.told("add_relation_type", json!({ "label": "leads", "functional": true, "inverse_functional": true,
+        self.by_admin("add_relation_type", json!({ "label": "leads", "functional": true, "inverse_functional": true,
             "domains": ["person"], "ranges": ["company"], "sub_property_of": "knows", "qualifiers": ["share"] })).await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "led by", "inverse_of": "leads" }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "founded", "temporal": "event" }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "father of", "temporal": "eternal", "asymmetric": true }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "revenue", "kind": "attribute", "datatype": "number", "unit": "EUR" }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "born", "kind": "attribute", "datatype": "date" }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "listed", "kind": "attribute", "datatype": "bool" }),
         )
         .await;
-        self.told(
+        self.by_admin(
             "add_relation_type",
             json!({ "label": "motto", "kind": "attribute" }),
         )
@@ -361,9 +361,9 @@ on_both_engines! {
             app.claimed(claim(motto, more)).await;
         }
         let retracted = app.claimed(claim("retracted", json!({}))).await;
-        app.told("retract_fact", json!({ "fact_id": retracted })).await;
+        app.by_admin("retract_fact", json!({ "fact_id": retracted })).await;
         let former = app.claimed(claim("former", json!({}))).await;
-        let corrected = app.told("correct_fact", json!({ "fact_id": former, "value": "latter" })).await;
+        let corrected = app.by_admin("correct_fact", json!({ "fact_id": former, "value": "latter" })).await;
         let unnamed = app.claimed(json!({ "subject_id": ann, "wording": "is fond of", "object_id": acme })).await;
         let undated = app.claimed(json!({ "subject_id": ann, "predicate": "founded", "object_id": acme })).await;
         let eternal = app.claimed(json!({ "subject_id": ann, "predicate": "father_of", "object_id": acme })).await;
@@ -407,8 +407,8 @@ on_both_engines! {
         let (ann, anna, acme) = (app.named("Ann", None).await, app.named("Anna", None).await, app.named("Acme", None).await);
         let bob = app.named("Bob", None).await;
         let fact = app.claimed(json!({ "subject_id": anna, "predicate": "leads", "object_id": acme })).await;
-        app.told("merge_entities", json!({ "keep_id": ann, "merge_id": anna })).await;
-        app.told("different_entities", json!({ "entity_id": ann, "other_id": bob })).await;
+        app.by_admin("merge_entities", json!({ "keep_id": ann, "merge_id": anna })).await;
+        app.by_admin("different_entities", json!({ "entity_id": ann, "other_id": bob })).await;
 
         let (_, graph) = graph(app.viewer(), app.kb, json!({})).await;
 
@@ -473,9 +473,9 @@ on_both_engines! {
         let open = app.claimed(json!({ "subject_id": ann, "predicate": "motto", "value": "calm" })).await;
         let hidden = app.claimed(json!({ "subject_id": ann, "wording": "will sell", "object_id": acme, "evidence": evidence })).await;
         let nickname = app.claimed(json!({ "subject_id": ann, "predicate": "known_as", "value": "The Seller", "rank": "preferred", "evidence": evidence })).await;
-        let corrected = app.told("correct_fact", json!({ "fact_id": hidden, "valid_from": "2021" })).await;
+        let corrected = app.by_admin("correct_fact", json!({ "fact_id": hidden, "valid_from": "2021" })).await;
         let corrected = id(&corrected, "fact_id");
-        let later = app.told("correct_fact", json!({ "fact_id": open, "value": "calmer" })).await;
+        let later = app.by_admin("correct_fact", json!({ "fact_id": open, "value": "calmer" })).await;
 
         let (written, seen) = graph(app.viewer(), app.kb, json!({})).await;
         let (_, all) = graph(app.admin(), app.kb, json!({})).await;
@@ -498,7 +498,7 @@ on_both_engines! {
         let chunk = app.passage("qwertyuiopasdfgh").await;
         let fact = app.claimed(json!({ "subject_id": ann, "predicate": "motto", "value": "said",
             "evidence": [{ "chunk_id": chunk, "quote": "qwertyuiopasdfgh" }] })).await;
-        app.told("purge_document", json!({ "document_id": memo })).await;
+        app.by_admin("purge_document", json!({ "document_id": memo })).await;
         app.work().await;
 
         let (written, triples) = graph(app.viewer(), app.kb, json!({})).await;
@@ -540,12 +540,12 @@ on_both_engines! {
         let chunk = app.passage("leads").await;
         app.claimed(json!({ "subject_id": ann, "predicate": "leads", "object_id": acme, "valid_from": "2024-05",
             "qualifiers": [{ "key": "share", "value": 12.5, "unit": "%" }], "evidence": [{ "chunk_id": chunk, "quote": "Ann leads Acme" }] })).await;
-        app.told("merge_entities", json!({ "keep_id": ann, "merge_id": anna })).await;
-        app.told("different_entities", json!({ "entity_id": ann, "other_id": acme })).await;
-        app.told("set_entity_type", json!({ "entity_id": anna, "entity_type": "agent" })).await;
-        app.told("create_source", json!({ "name": "Feed", "kind": "push" })).await;
-        app.told("delete_document", json!({ "document_id": gone })).await;
-        app.told("purge_document", json!({ "document_id": purged })).await;
+        app.by_admin("merge_entities", json!({ "keep_id": ann, "merge_id": anna })).await;
+        app.by_admin("different_entities", json!({ "entity_id": ann, "other_id": acme })).await;
+        app.by_admin("set_entity_type", json!({ "entity_id": anna, "entity_type": "agent" })).await;
+        app.by_admin("create_source", json!({ "name": "Feed", "kind": "push" })).await;
+        app.by_admin("delete_document", json!({ "document_id": gone })).await;
+        app.by_admin("purge_document", json!({ "document_id": purged })).await;
         app.work().await;
         let kb = app.kb;
         let first = archive(app, kb).await;

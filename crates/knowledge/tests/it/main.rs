@@ -8,6 +8,7 @@ mod facts;
 mod failures;
 mod files;
 mod growth;
+mod hubs;
 mod ledger;
 mod orphans;
 mod reading;

@@ -13,7 +13,7 @@ use engine::backup::{self, Checked};
 use http::Method;
 use http_body_util::BodyExt;
 use kernel::{Chance, job};
-use model::{DocumentId, KbId, RecordTime, Role, TenantId};
+use model::{DocumentId, EntityId, FactId, KbId, RecordTime, Role, TenantId};
 use serde_json::{Value, json};
 use server::app::JOBS;
 use server::http::listen::in_process;
@@ -21,7 +21,9 @@ use store::blobs::BlobKey;
 use store::documents::{self, Listing, Version};
 use store::{audit, bases, chunks, holds, rows, tenants};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
+use crate::facts::{asked, told};
 use crate::house::{Engine, House, fresh_database, on_both_engines, postgres};
 use crate::upkeep;
 
@@ -481,6 +483,65 @@ fn a_backup_made_while_fifty_writes_a_second_go_on_restores_to_one_moment() {
             rates[0],
             rates[rates.len() / 2]
         );
+    });
+}
+
+/// An export dropped classes of relations and some of the facts (engram 1291, mnemosyne 602), and
+/// one dangling edge made the restore roll back (nowledge 549).
+#[test]
+fn facts_and_the_words_for_them_come_back_whole_and_one_that_dangles_takes_nothing_with_it() {
+    on_both_engines(|house| async move {
+        let demo = told(&house).await;
+        let kb: KbId = demo.kb.parse().unwrap();
+        let db = &house.app.core.db;
+        let mut directory = db.read_directory().await.unwrap();
+        let tenant = bases::tenant_of(&mut directory, kb).await.unwrap().unwrap();
+        drop(directory);
+        let mut tx = db.write(tenant).await.unwrap();
+        let first = store::facts::after(&mut tx, kb, FactId::new(Uuid::nil()), 1).await;
+        let mut dangling = first.unwrap().remove(0);
+        dangling.id = FactId::new(Uuid::from_u128(1));
+        dangling.subject = EntityId::new(Uuid::from_u128(2));
+        store::facts::insert(&mut tx, kb, &[dangling])
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+
+        let bytes = receive(&house).await;
+        let copy = restored(&bytes, other(engine_of(&house))).await;
+
+        let manifest = check(&bytes).manifest;
+        for table in [
+            "fact",
+            "fact_hold",
+            "fact_evidence",
+            "relation_type",
+            "entity_type",
+        ] {
+            assert!(0 < manifest.tables[table], "{table}");
+        }
+        let kestrel = json!({ "entity": "Kestrel Instruments" });
+        for (tool, arguments) in [
+            ("entity_facts", kestrel.clone()),
+            ("neighbors", kestrel.clone()),
+            ("timeline", kestrel),
+            ("changes", json!({ "since": "2020", "until": "2027" })),
+            ("find_entities", json!({ "name": "e" })),
+        ] {
+            let before = asked(&house, &demo, tool, arguments.clone()).await;
+            assert_eq!(asked(&copy, &demo, tool, arguments).await, before, "{tool}");
+        }
+        let mut tx = copy.app.core.db.read(tenant).await.unwrap();
+        let mut named = Vec::new();
+        for rule in store::faults::rules() {
+            named.extend(store::faults::broken(&mut tx, kb, rule).await.unwrap());
+        }
+        let places: BTreeSet<&str> = named
+            .iter()
+            .flat_map(|broken| broken.places.iter().map(String::as_str))
+            .collect();
+        let dangling = format!("fact {}", Uuid::from_u128(1));
+        assert_eq!(places, BTreeSet::from([dangling.as_str()]), "{named:?}");
     });
 }
 

@@ -9,7 +9,7 @@ use server::demo::{self, Demo};
 use crate::house::{House, on_both_engines};
 
 /// The demo, told while a worker does what is to be done.
-async fn told(house: &House) -> Demo {
+pub async fn told(house: &House) -> Demo {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
     let working = async {
         loop {
@@ -24,7 +24,7 @@ async fn told(house: &House) -> Demo {
     }
 }
 
-async fn asked(house: &House, demo: &Demo, name: &str, arguments: Value) -> Value {
+pub async fn asked(house: &House, demo: &Demo, name: &str, arguments: Value) -> Value {
     let answer = house.tool(&demo.token, &demo.kb, name, arguments).await;
     assert!(answer["error"].is_null(), "{answer}");
     answer["result"].clone()
