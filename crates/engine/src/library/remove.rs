@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use model::{DocumentId, KbId, RecordTime, Result};
 use store::documents::Restored;
-use store::{Tx, bases, chunks, documents, idempotency, jobs, sources, vectors};
+use store::{Tx, bases, chunks, documents, evidence, idempotency, jobs, sources, vectors};
 
 use super::ExternalKey;
 
@@ -125,6 +125,7 @@ pub async fn purge(
     let passages = chunks::ids_of_document(tx, kb, id).await?;
     vectors::delete_chunks(tx, kb, &passages).await?;
     chunks::purge_document(tx, kb, id, at).await?;
+    evidence::erase_document(tx, kb, id).await?;
     for key in job_keys {
         jobs::remove_by_key(tx, kb, key).await?;
     }

@@ -300,7 +300,7 @@ on_both_engines! {
     async fn a_fact_is_a_statement_with_both_clocks_its_quotes_and_its_details(app: &App) {
         app.words().await;
         let (ann, acme) = (app.named("Ann", Some("person")).await, app.named("Acme", None).await);
-        let memo = app.document("memo.md", "---\ndate: 2024-05-02\n---\n# Memo\n\nFrom May, Ann leads Acme.").await;
+        let memo = app.document("memo.md", "Date: 2024-05-02\n# Memo\n\nFrom May, Ann leads Acme.").await;
         let chunk = app.passage("leads").await;
 
         let fact = app.claimed(json!({ "subject_id": ann, "predicate": "leads", "object_id": acme,
