@@ -117,14 +117,14 @@ impl Filling<'_> {
             let mut tx = self.db.write(self.tenant).await?;
             for &number in batch {
                 // The first id that is asked for is the thing's.
-                let first = std::sync::Mutex::new(Some(world.thing(number).uuid()));
+                let first = std::sync::Mutex::new(Some(world::thing(number).uuid()));
                 let next = std::sync::atomic::AtomicU64::new(self.made);
                 let ids = || {
                     let taken = first.lock().ok().and_then(|mut first| first.take());
                     taken.unwrap_or_else(|| fresh(&next))
                 };
                 let decision = self.decision(&ids);
-                ledger::add_entity(&mut tx, &decision, &world.named(number)).await?;
+                ledger::add_entity(&mut tx, &decision, &world::named(number)).await?;
                 self.made = next.into_inner();
             }
             tx.commit().await?;

@@ -67,6 +67,18 @@ fn relation(number: u64) -> RelationTypeId {
     RelationTypeId::new(id(2, number))
 }
 
+pub fn thing(number: usize) -> EntityId {
+    EntityId::new(id(3, number as u64))
+}
+
+pub fn named(number: usize) -> NewEntity {
+    NewEntity {
+        name: name(number),
+        kind: None,
+        source: KindSource::Human,
+    }
+}
+
 impl World {
     pub fn new(facts: usize, things: usize) -> Self {
         Self {
@@ -88,28 +100,14 @@ impl World {
         HUB_FACTS_MAX.min(self.facts * HUB_TENTHS / 10).min(claims)
     }
 
-    pub fn thing(&self, number: usize) -> EntityId {
-        EntityId::new(id(3, number as u64))
-    }
-
     /// The employer of very many.
     pub fn hub(&self) -> EntityId {
-        self.thing(0)
-    }
-
-    pub fn named(&self, number: usize) -> NewEntity {
-        NewEntity {
-            name: name(number),
-            kind: None,
-            source: KindSource::Human,
-        }
+        thing(0)
     }
 
     /// Things other than the hub, spread over all of them.
     pub fn some(&self, count: usize) -> Vec<EntityId> {
-        self.spread(count)
-            .map(|number| self.thing(number))
-            .collect()
+        self.spread(count).map(thing).collect()
     }
 
     pub fn some_names(&self, count: usize) -> Vec<String> {
@@ -130,7 +128,7 @@ impl World {
         let is_hub = before < (number + 1) * self.hub_facts() / claims;
         let subject = chance.between(1, self.things);
         let year = chance.between(1950, 2020);
-        let other = Object::Entity(self.thing(chance.between(1, self.things)));
+        let other = Object::Entity(thing(chance.between(1, self.things)));
         let (kind, object) = match chance.between(0, 10) {
             _ if is_hub => (WORKS_AT, Object::Entity(self.hub())),
             0..3 => (WORKS_AT, other),
@@ -144,7 +142,7 @@ impl World {
         let from = bound(format!("{year:04}-{month:02}-{:02}", chance.between(1, 29)));
         let to = bound(format!("{:04}", year + length));
         Assertion {
-            subject: self.thing(subject),
+            subject: thing(subject),
             predicate: Some(relation(kind)),
             object,
             wording: None,
