@@ -28,7 +28,7 @@ pub use names::{NAME_CHARS_MAX, NewEntity, add_entity, names_of, set_kind};
 pub use paths::{HOPS_MAX, PATHS_MAX, Path, Paths, Step, paths_between};
 pub use people::{Known, canonical, canonicals, members};
 pub use read::{EntityFacts, HeldFact, Side, contradictions, facts_of, latest};
-pub use words::change_relation;
+pub use words::{CONTRADICTIONS_MAX, Contradiction, Revision, revise};
 
 /// Where a decision's ids come from and who makes it.
 pub struct Decision<'a> {

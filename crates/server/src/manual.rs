@@ -9,6 +9,8 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/manual/documents.md"),
     include_str!("../../../docs/manual/sources.md"),
     include_str!("../../../docs/manual/search.md"),
+    include_str!("../../../docs/manual/facts.md"),
+    include_str!("../../../docs/manual/ontology.md"),
     include_str!("../../../docs/manual/agents.md"),
     include_str!("../../../docs/manual/rights.md"),
     include_str!("../../../docs/manual/operations.md"),

@@ -29,6 +29,7 @@ statements! {
             UNION SELECT keep_id, fold_id, rec_from, rec_to, event_id FROM same_as WHERE tenant_id = $1 AND base_id = $2 AND rec_to >= $3 AND rec_to < $4",
         CANONICAL: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_from <= $4 AND rec_to > $4",
         MEMBERS: "SELECT entity_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND canonical_id = $3 AND rec_to > $4 AND rec_from <= $4 ORDER BY entity_id",
+        FOLDED: "SELECT entity_id, canonical_id FROM identity WHERE tenant_id = $1 AND base_id = $2 AND rec_to = 9223372036854775807 ORDER BY entity_id",
         CLOSE: "UPDATE identity SET rec_to = $4 WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_to = 9223372036854775807",
         INSERT: "INSERT INTO identity (tenant_id, base_id, entity_id, rec_from, canonical_id, rec_to) VALUES ($1, $2, $3, $4, $5, 9223372036854775807)",
         ALL: "SELECT keep_id, fold_id, rec_from, rec_to, event_id FROM same_as WHERE tenant_id = $1 AND base_id = $2 ORDER BY rec_from, fold_id",
@@ -130,6 +131,14 @@ pub async fn members(
 ) -> Result<Vec<EntityId>, StoreError> {
     let rows = tx.rows(&MEMBERS, params![kb, canonical, as_of]).await?;
     rows.into_iter().map(|mut row| row.take()).collect()
+}
+
+/// All entities that another one stands for now, by id, with that other.
+pub async fn folded(tx: &mut Tx, kb: KbId) -> Result<Vec<(EntityId, EntityId)>, StoreError> {
+    let rows = tx.rows(&FOLDED, params![kb]).await?;
+    rows.into_iter()
+        .map(|mut row| Ok((row.take()?, row.take()?)))
+        .collect()
 }
 
 /// Says from `at` on who stands for whom, instead of what was said of `entities` before.

@@ -13,6 +13,7 @@ mod generated;
 mod house;
 mod mcp;
 mod nodes;
+mod ontology;
 mod process;
 mod refusals;
 mod sources;
