@@ -8,6 +8,7 @@
 mod bundle;
 mod documents;
 pub mod mutate;
+mod ontologies;
 mod questions;
 mod texts;
 pub mod watch;
@@ -56,6 +57,7 @@ targets! {
     "arguments" => questions::read_arguments;
     "wire" => questions::read_post;
     "lines" => questions::read_lines;
+    "owl" => ontologies::read;
 }
 
 /// The target of that name.

@@ -42,5 +42,5 @@ macro_rules! targets {
 
 targets! {
     md txt html docx pdf csv xlsx pptx odt ods odp
-    eml epub rtf detect analyser passages query arguments wire lines
+    eml epub rtf detect analyser passages query arguments wire lines owl
 }

@@ -3,7 +3,7 @@
 //! In the form of a backup and checked by the same rules, but without the organisation: rows and
 //! blobs are named by what they are within their base, so a base that was taken in elsewhere makes
 //! the same archive again, byte for byte. Who may see it, and what was done with it, stays with the
-//! deployment. See docs/decisions/0013.
+//! deployment. See docs/decisions/0015.
 
 mod make;
 mod take_in;

@@ -30,7 +30,7 @@ pub use paths::{HOPS_MAX, PATHS_MAX, Path, Paths, Step, paths_between};
 pub use people::{Known, canonical, canonicals, members};
 pub use read::{EntityFacts, HeldFact, Side, contradictions, facts_of, latest};
 pub use survey::{Line, Survey};
-pub use words::change_relation;
+pub use words::{CONTRADICTIONS_MAX, Contradiction, Revision, revise};
 
 /// Where a decision's ids come from and who makes it.
 pub struct Decision<'a> {

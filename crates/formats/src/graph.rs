@@ -3,7 +3,7 @@
 //!
 //! Both formats write the same triples, subject by subject, so nothing but the writer's present
 //! subject is kept in memory. There are no blank nodes: two exports can be compared line by line.
-//! See docs/decisions/0013.
+//! See docs/decisions/0015.
 
 mod literal;
 mod names;

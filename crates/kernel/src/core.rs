@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::activity::Activity;
 use crate::manual::Manual;
+use crate::packs::Packs;
 use crate::{Chance, Clock, Ids};
 
 /// The services of the house, shared by all calls.
@@ -37,6 +38,8 @@ pub struct Core {
     pub models: PathBuf,
     /// The house's own manual.
     pub manual: Manual,
+    /// Words that come with Quipu.
+    pub packs: Packs,
     /// What time it is.
     pub clock: Clock,
     /// Makes ids.
@@ -91,6 +94,8 @@ pub struct Parts {
     pub models: PathBuf,
     /// The house's own manual.
     pub manual: Manual,
+    /// Words that come with Quipu.
+    pub packs: Packs,
     /// What time it is.
     pub clock: Clock,
     /// Random bytes.
@@ -111,6 +116,7 @@ impl Core {
             fetcher,
             models,
             manual,
+            packs,
             clock,
             chance,
             limits,
@@ -132,6 +138,7 @@ impl Core {
             fetcher,
             models,
             manual,
+            packs,
             clock,
             chance,
             limits,

@@ -16,6 +16,7 @@ pub mod job;
 mod key;
 pub mod manual;
 pub mod operation;
+pub mod packs;
 pub mod principal;
 pub mod registry;
 pub mod spec;

@@ -2,27 +2,39 @@
 
 mod add_entity_type;
 mod add_relation_type;
+mod apply_ontology_import;
 mod change_relation_type;
 mod delete_entity_type;
 mod delete_relation_type;
+mod import;
+mod list_ontology_packs;
+mod preview_ontology_import;
 mod show_ontology;
+mod update_entity_type;
 
-use engine::ledger::Decision;
+use engine::ledger::{Contradiction, Decision};
 use kernel::{Base, Cx};
 use model::fact::Temporality;
+use model::ontology::misfit::Rule;
 use model::ontology::{Axioms, Datatype, EntityType, RelationKind, RelationType, is_key, key_of};
-use model::{EntityTypeId, Error, RelationTypeId, Result};
+use model::{Code, EntityId, EntityTypeId, Error, FactId, RelationTypeId, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use store::events::Decider;
 use store::ontology::Ontology;
 
 pub use add_entity_type::AddEntityType;
 pub use add_relation_type::AddRelationType;
+pub use apply_ontology_import::ApplyOntologyImport;
 pub use change_relation_type::{ChangeRelationType, ChangedRelationType};
 pub use delete_entity_type::{DeleteEntityType, DeletedType};
 pub use delete_relation_type::DeleteRelationType;
+pub use import::OntologyImport;
+pub use list_ontology_packs::{ListOntologyPacks, OntologyPacks};
+pub use preview_ontology_import::PreviewOntologyImport;
 pub use show_ontology::{OntologyInfo, ShowOntology};
+pub use update_entity_type::{UpdateEntityType, UpdatedEntityType};
 
 /// A kind of thing.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -136,6 +148,55 @@ impl kernel::Reply for RelationTypeInfo {
     }
 }
 
+/// Something stored that what is said of a word contradicts.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct ContradictionInfo {
+    /// What is said of the word.
+    pub rule: Rule,
+    /// Key of the word.
+    pub word: String,
+    /// The fact, or the two that contradict each other by it.
+    pub facts: Vec<FactId>,
+    /// Two things that are one and of kinds that are disjoint.
+    pub entities: Vec<EntityId>,
+}
+
+impl From<Contradiction> for ContradictionInfo {
+    fn from(found: Contradiction) -> Self {
+        Self {
+            rule: found.rule,
+            word: found.word,
+            facts: found.facts,
+            entities: found.entities,
+        }
+    }
+}
+
+/// Contradictions named in a refusal at most.
+const SHOWN_MAX: usize = 20;
+
+/// The contradictions, if they may be there.
+///
+/// # Errors
+/// `conflict`, with the first of them, if there are some and nobody accepted that.
+pub(crate) fn accepted(
+    found: Vec<Contradiction>,
+    are_accepted: bool,
+) -> Result<Vec<ContradictionInfo>> {
+    let found: Vec<ContradictionInfo> = found.into_iter().map(Into::into).collect();
+    if found.is_empty() || are_accepted {
+        return Ok(found);
+    }
+    let count = found.len();
+    let shown = &found[..count.min(SHOWN_MAX)];
+    let sentence = format!(
+        "{count} contradiction(s) with stored facts would come of it; correct the facts, or set \
+         `accept_contradictions`"
+    );
+    Err(Error::new(Code::Conflict, sentence).details(json!({ "contradictions": shown })))
+}
+
 /// What a decision of this call is made with.
 pub(crate) fn decision<'a>(
     cx: &Cx<'_, Base>,
@@ -216,6 +277,13 @@ fn checked_label(label: &str) -> Result<String> {
     Err(Error::invalid(format!(
         "`label` must have 1 to {LABEL_CHARS_MAX} characters"
     )))
+}
+
+fn checked_colour(colour: String) -> Result<String> {
+    let digits = colour.strip_prefix('#').unwrap_or_default();
+    let fits = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    fits.then_some(colour)
+        .ok_or_else(|| Error::invalid("`colour` must be `#` and six hexadecimal digits"))
 }
 
 /// The sentence for a key that is taken.

@@ -60,6 +60,16 @@ pub fn read_out(claims: &[Claim], reading: Reading) -> Vec<Option<Interval>> {
 ///
 /// `holds` is what [`read_out`] gave for the claims of a single-valued relation.
 pub fn contradictions(claims: &[Claim], holds: &[Option<Interval>]) -> Vec<(FactId, FactId)> {
+    first_contradictions(claims, holds, usize::MAX)
+}
+
+/// As [`contradictions`], `most` of them at most: of many claims that all hold together, each
+/// contradicts each.
+pub fn first_contradictions(
+    claims: &[Claim],
+    holds: &[Option<Interval>],
+    most: usize,
+) -> Vec<(FactId, FactId)> {
     let mut held: Vec<(Interval, &Claim)> = claims
         .iter()
         .zip(holds)
@@ -75,8 +85,12 @@ pub fn contradictions(claims: &[Claim], holds: &[Option<Interval>]) -> Vec<(Fact
         pairs.extend(
             later
                 .filter(|(_, other)| other.says != claim.says)
-                .map(|(_, other)| (claim.id.min(other.id), claim.id.max(other.id))),
+                .map(|(_, other)| (claim.id.min(other.id), claim.id.max(other.id)))
+                .take(most.saturating_sub(pairs.len())),
         );
+        if most <= pairs.len() {
+            break;
+        }
     }
     pairs.sort_unstable();
     pairs

@@ -1,5 +1,10 @@
 //! What a base has words for: kinds of things, and kinds of claims about them.
 
+pub mod declared;
+pub mod hierarchy;
+pub mod import;
+pub mod misfit;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::document::ParsedDocument;
+use model::ontology::declared::Declarations;
 use rustix::process::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -25,11 +26,26 @@ mod child;
 mod frame;
 
 pub use child::{ParserLimits, serve_parser};
+pub use frame::Read;
 use frame::{Header, Reply};
 
 /// The format by which a file is read for the links in it: its sections are the links, the address
 /// in the body and the date, if one is given, as the heading; its title says what kind of list it is.
 pub const LINKS: &str = "links";
+
+/// The format by which a file is read for the words it declares; what its relative IRIs are
+/// relative to may stand behind it, after a space.
+const ONTOLOGY: &str = "ontology";
+
+/// What the relative IRIs of a file are relative to, if it is to be read for the words it
+/// declares.
+pub fn ontology_base(format: &str) -> Option<Option<&str>> {
+    let base = format.strip_prefix(ONTOLOGY)?;
+    match base.strip_prefix(' ') {
+        None => base.is_empty().then_some(None),
+        base => Some(base),
+    }
+}
 
 /// How a pool runs its processes.
 #[derive(Debug, Clone)]
@@ -181,8 +197,40 @@ impl ParserPool {
         filename: &str,
         content: impl Into<Content>,
     ) -> Result<ParsedDocument, ParseFailure> {
+        match self.read(format, filename, content.into()).await? {
+            Read::Document(document) => Ok(document),
+            Read::Ontology(_) => Err(ParseFailure::Crashed),
+        }
+    }
+
+    /// The words that an ontology file declares. `base` is what its relative IRIs are relative to,
+    /// where the file does not say so itself.
+    ///
+    /// Waits for a free process first; dropping the future kills the process it uses.
+    pub async fn read_ontology(
+        &self,
+        filename: &str,
+        base: Option<&str>,
+        content: impl Into<Content>,
+    ) -> Result<Declarations, ParseFailure> {
+        let format = match base {
+            Some(base) => format!("{ONTOLOGY} {base}"),
+            None => ONTOLOGY.to_owned(),
+        };
+        match self.read(&format, filename, content.into()).await? {
+            Read::Ontology(declared) => Ok(declared),
+            Read::Document(_) => Err(ParseFailure::Crashed),
+        }
+    }
+
+    async fn read(
+        &self,
+        format: &str,
+        filename: &str,
+        content: Content,
+    ) -> Result<Read, ParseFailure> {
         let options = &self.shared.options;
-        let (bytes, source) = open(content.into()).await.map_err(ParseFailure::NotRead)?;
+        let (bytes, source) = open(content).await.map_err(ParseFailure::NotRead)?;
         if options.input_bytes < bytes {
             return Err(ParseFailure::TooLarge {
                 bytes,
@@ -203,9 +251,9 @@ impl ParserPool {
             worker.ask(&header, source, options.output_bytes),
         );
         let fault = match answer.await {
-            Ok(Ok(Reply::Parsed(document))) => {
+            Ok(Ok(Reply::Parsed(read))) => {
                 self.shared.rest(worker);
-                return Ok(document);
+                return Ok(read);
             }
             Ok(Ok(Reply::Refused(sentence))) => {
                 self.shared.rest(worker);

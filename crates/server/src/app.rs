@@ -175,6 +175,7 @@ pub async fn open_core(
         .map_err(Error::internal)?,
         models: settings.models(),
         manual: crate::manual::manual(registry),
+        packs: crate::packs::packs()?,
         clock,
         chance,
         limits: Limits {

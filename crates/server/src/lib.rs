@@ -9,6 +9,7 @@ pub mod http;
 pub mod manual;
 pub mod mcp;
 pub mod openapi;
+pub mod packs;
 mod parse;
 mod system;
 mod telemetry;

@@ -10,6 +10,7 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/manual/sources.md"),
     include_str!("../../../docs/manual/search.md"),
     include_str!("../../../docs/manual/models.md"),
+    include_str!("../../../docs/manual/ontology.md"),
     include_str!("../../../docs/manual/agents.md"),
     include_str!("../../../docs/manual/rights.md"),
     include_str!("../../../docs/manual/operations.md"),

@@ -1,5 +1,7 @@
 //! Things that claims are about, and what kind each was said to be.
 
+use std::collections::BTreeSet;
+
 use model::{EntityId, EntityTypeId, KbId, RecordTime};
 
 use crate::fact_holds::NOT_ENDED;
@@ -63,7 +65,7 @@ statements! {
         KINDS: "SELECT entity_id, type_id, source, rec_from, rec_to FROM entity_kind \
             WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) AND rec_from <= $4 AND rec_to > $4 ORDER BY entity_id",
         KINDS_EVER: "SELECT entity_id, type_id, source, rec_from, rec_to FROM entity_kind WHERE tenant_id = $1 AND base_id = $2 AND entity_id = ANY($3) ORDER BY entity_id, rec_from",
-        OF_KIND: "SELECT COUNT(*) FROM entity_kind WHERE tenant_id = $1 AND base_id = $2 AND type_id = $3 AND rec_to = 9223372036854775807",
+        EVER_OF_KIND: "SELECT entity_id FROM entity_kind WHERE tenant_id = $1 AND base_id = $2 AND type_id = $3 ORDER BY rec_to DESC LIMIT $4",
         COUNT: "SELECT COUNT(*) FROM entity WHERE tenant_id = $1 AND base_id = $2",
     }
 }
@@ -158,12 +160,18 @@ pub async fn kinds_ever(
     rows.into_iter().map(read).collect()
 }
 
-/// How many things are of a kind now.
-pub async fn count_of_kind(tx: &mut Tx, kb: KbId, kind: EntityTypeId) -> Result<u64, StoreError> {
-    match tx.row(&OF_KIND, params![kb, kind]).await? {
-        Some(mut row) => row.take(),
-        None => Ok(0),
-    }
+/// Things that are or once were said to be of a kind, by id, `limit` at most; those that are first.
+pub async fn ever_of_kind(
+    tx: &mut Tx,
+    kb: KbId,
+    kind: EntityTypeId,
+    limit: usize,
+) -> Result<Vec<EntityId>, StoreError> {
+    let row = params![kb, kind, limit as u32];
+    let rows = tx.rows(&EVER_OF_KIND, row).await?;
+    let things: Result<BTreeSet<EntityId>, StoreError> =
+        rows.into_iter().map(|mut row| row.take()).collect();
+    Ok(things?.into_iter().collect())
 }
 
 /// How many things the base has, those folded into others counted too.

@@ -31,6 +31,10 @@ statements! {
         DELETE_RELATION: "DELETE FROM relation_type WHERE tenant_id = $1 AND base_id = $2 AND id = $3",
         RELATIONS: "SELECT id, key, label, description, iri, kind, temporality, functional, inverse_functional, transitive, \"symmetric\", \"asymmetric\", irreflexive, \
             inverse_of, sub_property_of, datatype, unit, created_at FROM relation_type WHERE tenant_id = $1 AND base_id = $2 ORDER BY key",
+        RELATION: "SELECT id, key, label, description, iri, kind, temporality, functional, inverse_functional, transitive, \"symmetric\", \"asymmetric\", irreflexive, \
+            inverse_of, sub_property_of, datatype, unit, created_at FROM relation_type WHERE tenant_id = $1 AND base_id = $2 AND id = $3",
+        LINKS_OF: "SELECT relation_id, role, other_id FROM relation_type_link WHERE tenant_id = $1 AND base_id = $2 AND relation_id = $3 ORDER BY relation_id, role, other_id",
+        HAS_TYPE: "SELECT id FROM entity_type WHERE tenant_id = $1 AND base_id = $2 AND id = $3",
         LINKS: "SELECT relation_id, role, other_id FROM relation_type_link WHERE tenant_id = $1 AND base_id = $2 ORDER BY relation_id, role, other_id",
         INSERT_LINK: "INSERT INTO relation_type_link (tenant_id, base_id, relation_id, role, other_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
         CLEAR_LINKS: "DELETE FROM relation_type_link WHERE tenant_id = $1 AND base_id = $2 AND relation_id = $3",
@@ -121,50 +125,74 @@ async fn pairs(
     Ok(grouped(pairs?))
 }
 
+/// Whether the base has a kind of thing with this id.
+pub async fn has_type(tx: &mut Tx, kb: KbId, id: EntityTypeId) -> Result<bool, StoreError> {
+    Ok(tx.row(&HAS_TYPE, params![kb, id]).await?.is_some())
+}
+
 /// The kinds of claims, by key.
 pub async fn relations(tx: &mut Tx, kb: KbId) -> Result<Vec<RelationType>, StoreError> {
-    let mut links: HashMap<(RelationTypeId, String), Vec<Uuid>> = HashMap::new();
-    for mut row in tx.rows(&LINKS, params![kb]).await? {
+    let mut links = links(tx.rows(&LINKS, params![kb]).await?)?;
+    let rows = tx.rows(&RELATIONS, params![kb]).await?;
+    rows.into_iter()
+        .map(|row| relation_of(row, &mut links))
+        .collect()
+}
+
+/// The kind of claim with this id.
+pub async fn relation(
+    tx: &mut Tx,
+    kb: KbId,
+    id: RelationTypeId,
+) -> Result<Option<RelationType>, StoreError> {
+    let Some(row) = tx.row(&RELATION, params![kb, id]).await? else {
+        return Ok(None);
+    };
+    let mut links = links(tx.rows(&LINKS_OF, params![kb, id]).await?)?;
+    relation_of(row, &mut links).map(Some)
+}
+
+/// What kinds of claims lead to, by the claim and the role.
+type Links = HashMap<(RelationTypeId, String), Vec<Uuid>>;
+
+fn links(rows: Vec<Row>) -> Result<Links, StoreError> {
+    let mut links = Links::new();
+    for mut row in rows {
         let key = (row.take()?, row.take()?);
         links.entry(key).or_default().push(row.take()?);
     }
-    let mut of =
-        |id: RelationTypeId, role: &str| links.remove(&(id, role.to_owned())).unwrap_or_default();
-    let rows = tx.rows(&RELATIONS, params![kb]).await?;
-    rows.into_iter()
-        .map(|mut row| {
-            let id: RelationTypeId = row.take()?;
-            let types = |ids: Vec<Uuid>| ids.into_iter().map(EntityTypeId::new).collect();
-            Ok(RelationType {
-                id,
-                key: row.take()?,
-                label: row.take()?,
-                description: row.take()?,
-                iri: row.take()?,
-                kind: row.named()?,
-                temporality: row.named()?,
-                axioms: Axioms {
-                    functional: row.take()?,
-                    inverse_functional: row.take()?,
-                    transitive: row.take()?,
-                    symmetric: row.take()?,
-                    asymmetric: row.take()?,
-                    irreflexive: row.take()?,
-                },
-                inverse_of: row.take()?,
-                sub_property_of: row.take()?,
-                datatype: row.named_or_none()?,
-                unit: row.take()?,
-                domains: types(of(id, DOMAIN)),
-                ranges: types(of(id, RANGE)),
-                qualifiers: of(id, QUALIFIER)
-                    .into_iter()
-                    .map(RelationTypeId::new)
-                    .collect(),
-                created_at: row.take()?,
-            })
-        })
-        .collect()
+    Ok(links)
+}
+
+fn relation_of(mut row: Row, links: &mut Links) -> Result<RelationType, StoreError> {
+    let id: RelationTypeId = row.take()?;
+    let mut of = |role: &str| links.remove(&(id, role.to_owned())).unwrap_or_default();
+    let types = |ids: Vec<Uuid>| ids.into_iter().map(EntityTypeId::new).collect();
+    Ok(RelationType {
+        id,
+        key: row.take()?,
+        label: row.take()?,
+        description: row.take()?,
+        iri: row.take()?,
+        kind: row.named()?,
+        temporality: row.named()?,
+        axioms: Axioms {
+            functional: row.take()?,
+            inverse_functional: row.take()?,
+            transitive: row.take()?,
+            symmetric: row.take()?,
+            asymmetric: row.take()?,
+            irreflexive: row.take()?,
+        },
+        inverse_of: row.take()?,
+        sub_property_of: row.take()?,
+        datatype: row.named_or_none()?,
+        unit: row.take()?,
+        domains: types(of(DOMAIN)),
+        ranges: types(of(RANGE)),
+        qualifiers: of(QUALIFIER).into_iter().map(RelationTypeId::new).collect(),
+        created_at: row.take()?,
+    })
 }
 
 /// Adds a kind of thing.
@@ -172,7 +200,22 @@ pub async fn relations(tx: &mut Tx, kb: KbId) -> Result<Vec<RelationType>, Store
 /// # Errors
 /// `Unique` if the base has its key.
 pub async fn insert_type(tx: &mut Tx, kb: KbId, kind: &EntityType) -> Result<(), StoreError> {
-    let row = params![
+    tx.execute(&INSERT_TYPE, &type_row(kb, kind)).await?;
+    insert_type_links(tx, kb, std::slice::from_ref(kind)).await
+}
+
+/// Adds kinds of things.
+///
+/// # Errors
+/// `Unique` if the base has the key of one.
+pub async fn insert_types(tx: &mut Tx, kb: KbId, kinds: &[EntityType]) -> Result<(), StoreError> {
+    let rows: Vec<Vec<Param<'_>>> = kinds.iter().map(|kind| type_row(kb, kind)).collect();
+    tx.bulk(&INSERT_TYPE, &rows).await?;
+    insert_type_links(tx, kb, kinds).await
+}
+
+fn type_row(kb: KbId, kind: &EntityType) -> Vec<Param<'_>> {
+    params![
         kb,
         kind.id,
         &kind.key,
@@ -181,9 +224,8 @@ pub async fn insert_type(tx: &mut Tx, kb: KbId, kind: &EntityType) -> Result<(),
         kind.iri.as_deref(),
         kind.colour.as_deref(),
         kind.created_at
-    ];
-    tx.execute(&INSERT_TYPE, row).await?;
-    insert_type_links(tx, kb, kind).await
+    ]
+    .to_vec()
 }
 
 /// Changes a kind of thing in all but id and key; whether there is one.
@@ -201,23 +243,31 @@ pub async fn update_type(tx: &mut Tx, kb: KbId, kind: &EntityType) -> Result<boo
     }
     tx.execute(&CLEAR_PARENTS, params![kb, kind.id]).await?;
     tx.execute(&CLEAR_DISJOINT, params![kb, kind.id]).await?;
-    insert_type_links(tx, kb, kind).await?;
+    insert_type_links(tx, kb, std::slice::from_ref(kind)).await?;
     Ok(true)
 }
 
-async fn insert_type_links(tx: &mut Tx, kb: KbId, kind: &EntityType) -> Result<(), StoreError> {
-    let parents: Vec<Vec<Param<'_>>> = kind
-        .parents
+async fn insert_type_links(tx: &mut Tx, kb: KbId, kinds: &[EntityType]) -> Result<(), StoreError> {
+    let parents: Vec<Vec<Param<'_>>> = kinds
         .iter()
-        .enumerate()
-        .map(|(place, &parent)| params![kb, kind.id, parent, place == 0].to_vec())
+        .flat_map(|kind| {
+            kind.parents
+                .iter()
+                .enumerate()
+                .map(move |link| (kind, link))
+        })
+        .map(|(kind, (place, &parent))| params![kb, kind.id, parent, place == 0].to_vec())
         .collect();
     tx.bulk(&INSERT_PARENT, &parents).await?;
     // Both ways, so that either end finds it.
-    let disjoint: Vec<Vec<Param<'_>>> = kind
-        .disjoint_with
+    let disjoint: Vec<Vec<Param<'_>>> = kinds
         .iter()
-        .flat_map(|&other| [(kind.id, other), (other, kind.id)])
+        .flat_map(|kind| {
+            kind.disjoint_with
+                .iter()
+                .map(move |&other| (kind.id, other))
+        })
+        .flat_map(|(one, other)| [(one, other), (other, one)])
         .map(|(one, other)| params![kb, one, other].to_vec())
         .collect();
     tx.bulk(&INSERT_DISJOINT, &disjoint).await.map(drop)
@@ -240,11 +290,30 @@ pub async fn insert_relation(
     kb: KbId,
     relation: &RelationType,
 ) -> Result<(), StoreError> {
+    tx.execute(&INSERT_RELATION, &relation_row(kb, relation))
+        .await?;
+    insert_relation_links(tx, kb, std::slice::from_ref(relation)).await
+}
+
+/// Adds kinds of claims.
+///
+/// # Errors
+/// `Unique` if the base has the key of one.
+pub async fn insert_relations(
+    tx: &mut Tx,
+    kb: KbId,
+    relations: &[RelationType],
+) -> Result<(), StoreError> {
+    let rows: Vec<Vec<Param<'_>>> = relations.iter().map(|one| relation_row(kb, one)).collect();
+    tx.bulk(&INSERT_RELATION, &rows).await?;
+    insert_relation_links(tx, kb, relations).await
+}
+
+fn relation_row(kb: KbId, relation: &RelationType) -> Vec<Param<'_>> {
     let mut row = params![kb, relation.id, &relation.key].to_vec();
     row.extend(relation_columns(relation));
     row.push(relation.created_at.into());
-    tx.execute(&INSERT_RELATION, &row).await?;
-    insert_relation_links(tx, kb, relation).await
+    row
 }
 
 /// Changes a kind of claim in all but id and key; whether there is one.
@@ -259,7 +328,7 @@ pub async fn update_relation(
         return Ok(false);
     }
     tx.execute(&CLEAR_LINKS, params![kb, relation.id]).await?;
-    insert_relation_links(tx, kb, relation).await?;
+    insert_relation_links(tx, kb, std::slice::from_ref(relation)).await?;
     Ok(true)
 }
 
@@ -287,16 +356,16 @@ fn relation_columns(relation: &RelationType) -> Vec<Param<'_>> {
 async fn insert_relation_links(
     tx: &mut Tx,
     kb: KbId,
-    relation: &RelationType,
+    relations: &[RelationType],
 ) -> Result<(), StoreError> {
-    let domains = relation.domains.iter().map(|id| (DOMAIN, id.uuid()));
-    let ranges = relation.ranges.iter().map(|id| (RANGE, id.uuid()));
-    let qualifiers = relation.qualifiers.iter().map(|id| (QUALIFIER, id.uuid()));
-    let rows: Vec<Vec<Param<'_>>> = domains
-        .chain(ranges)
-        .chain(qualifiers)
-        .map(|(role, other)| params![kb, relation.id, role, other].to_vec())
-        .collect();
+    let mut rows: Vec<Vec<Param<'_>>> = Vec::new();
+    for relation in relations {
+        let domains = relation.domains.iter().map(|id| (DOMAIN, id.uuid()));
+        let ranges = relation.ranges.iter().map(|id| (RANGE, id.uuid()));
+        let qualifiers = relation.qualifiers.iter().map(|id| (QUALIFIER, id.uuid()));
+        let links = domains.chain(ranges).chain(qualifiers);
+        rows.extend(links.map(|(role, other)| params![kb, relation.id, role, other].to_vec()));
+    }
     tx.bulk(&INSERT_LINK, &rows).await.map(drop)
 }
 

@@ -1,8 +1,11 @@
-use kernel::{Cx, Method, Operation, Reply, Spec, Tenant};
-use model::{Code, Error, KbId, Result, Role, Visibility};
+use kernel::{Cx, Method, Operation, Reply, Spec, Tenant, WriteTx};
+use model::ontology::import::plan;
+use model::{Code, Error, EventId, KbId, Result, Role, Visibility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::bases;
+use serde_json::json;
+use store::events::{self, Decider};
+use store::{bases, ontology};
 
 /// Make a base: a container of documents and facts with members of its own. You become its owner.
 #[derive(Deserialize, JsonSchema)]
@@ -14,6 +17,10 @@ pub struct CreateBase {
     visibility: Option<Visibility>,
     /// Its name in addresses: lower case letters, digits and dashes. Made from the name if absent.
     slug: Option<String>,
+    /// Names of the packs whose words it begins with, such as `schema`; `list_ontology_packs`
+    /// lists them. It begins without words if absent.
+    #[serde(default)]
+    packs: Vec<String>,
 }
 
 /// A base that was made.
@@ -65,12 +72,48 @@ impl Operation for CreateBase {
         base.slug = free_slug(&mut tx, base.slug, self.slug.is_some()).await?;
         bases::insert(&mut tx, &base).await?;
         bases::set_member(&mut tx, base.id, principal.user, Role::Owner, cx.now()).await?;
+        give_words(cx, &mut tx, base.id, &self.packs).await?;
         tx.commit(CreatedBase {
             id: base.id,
             slug: base.slug,
         })
         .await
     }
+}
+
+/// Gives a new base the words of packs, one after the other.
+async fn give_words(
+    cx: &Cx<'_, Tenant>,
+    tx: &mut WriteTx<'_>,
+    kb: KbId,
+    packs: &[String],
+) -> Result<()> {
+    if packs.is_empty() {
+        return Ok(());
+    }
+    let at = bases::advance_clock(tx, kb, cx.now()).await?;
+    let principal = cx.principal();
+    let decider = Decider {
+        user: Some(principal.user),
+        credential: Some(principal.credential.id),
+    };
+    let (mut types, mut relations) = (Vec::new(), Vec::new());
+    for name in packs {
+        let pack = cx.packs.get(name)?;
+        let words = (types.as_slice(), relations.as_slice());
+        let import = plan(words, &pack.declared, &mut || cx.ids.next(), at);
+        let payload = json!({
+            "name": pack.name,
+            "ontology": pack.declared.iri,
+            "added": import.added_types.len() + import.added_relations.len(),
+            "changed": import.changed_types.len() + import.changed_relations.len(),
+        });
+        let event = (EventId::new(cx.ids.next()), "import_ontology");
+        events::insert(tx, kb, event, decider, &payload.to_string(), at).await?;
+        import.take_into(&mut types, &mut relations);
+    }
+    ontology::insert_types(tx, kb, &types).await?;
+    Ok(ontology::insert_relations(tx, kb, &relations).await?)
 }
 
 async fn free_slug(tx: &mut store::Tx, wished: String, is_exact: bool) -> Result<String> {

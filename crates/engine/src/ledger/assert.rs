@@ -1,6 +1,7 @@
 //! Asserting, correcting and retracting claims.
 
 use model::fact::{Fact, Object, Rank, Temporality, Validity};
+use model::ontology::misfit::fits_datatype;
 use model::ontology::{Datatype, RelationKind, RelationType};
 use model::{
     ChunkId, Code, EntityId, Error, FactId, KbId, RecordTime, RelationTypeId, Result, WorldTime,
@@ -206,8 +207,7 @@ async fn relation_of(
     let Some(id) = predicate else {
         return Ok(None);
     };
-    let relations = ontology::relations(tx, kb).await?;
-    Ok(relations.into_iter().find(|relation| relation.id == id))
+    Ok(ontology::relation(tx, kb, id).await?)
 }
 
 fn fact(
@@ -433,16 +433,7 @@ fn takes(relation: &RelationType, object: &Object) -> Result<()> {
         ))),
         (RelationKind::Relation, Object::Entity(_)) => Ok(()),
         (RelationKind::Attribute, Object::Value(value)) => {
-            let fits = match relation.datatype {
-                None => true,
-                Some(Datatype::Text) => value.value.is_string(),
-                Some(Datatype::Number) => value.value.is_number(),
-                Some(Datatype::Bool) => value.value.is_boolean(),
-                Some(Datatype::Date) => value
-                    .value
-                    .as_str()
-                    .is_some_and(|text| text.parse::<WorldTime>().is_ok()),
-            };
+            let fits = fits_datatype(relation.datatype, value);
             let datatype = relation.datatype.map_or("text", Datatype::name);
             fits.then_some(())
                 .ok_or_else(|| Error::invalid(format!("a `value` of `{key}` must be a {datatype}")))

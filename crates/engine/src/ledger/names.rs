@@ -102,9 +102,8 @@ pub async fn set_kind(
 }
 
 async fn known_kind(tx: &mut Tx, kb: KbId, kind: EntityTypeId) -> Result<()> {
-    let types = ontology::types(tx, kb).await?;
-    let is_known = types.iter().any(|known| known.id == kind);
-    is_known
+    ontology::has_type(tx, kb, kind)
+        .await?
         .then_some(())
         .ok_or_else(|| Error::not_found("no entity type with that id in this base"))
 }
@@ -112,8 +111,7 @@ async fn known_kind(tx: &mut Tx, kb: KbId, kind: EntityTypeId) -> Result<()> {
 /// The attribute that names are claims of; added to a base with its first thing.
 pub(super) async fn known_as(tx: &mut Tx, kb: KbId, at: RecordTime) -> Result<RelationType> {
     let id = RelationType::known_as_id(kb);
-    let relations = ontology::relations(tx, kb).await?;
-    if let Some(known) = relations.into_iter().find(|relation| relation.id == id) {
+    if let Some(known) = ontology::relation(tx, kb, id).await? {
         return Ok(known);
     }
     let new = RelationType::known_as(kb, at);

@@ -1,11 +1,12 @@
 use kernel::{Base, Cx, Method, Operation, Spec};
 use model::ontology::EntityType;
-use model::{EntityTypeId, Error, Result, Role};
+use model::{EntityTypeId, Result, Role};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{bases, ontology};
 
-use super::{EntityTypeInfo, checked_key, checked_label, entity_type, taken};
+use super::update_entity_type::is_sound;
+use super::{EntityTypeInfo, checked_colour, checked_key, checked_label, entity_type, taken};
 
 /// Add a kind of thing to the base's words, such as "Company".
 #[derive(Deserialize, JsonSchema)]
@@ -61,17 +62,11 @@ impl Operation for AddEntityType {
             created_at,
             key,
         };
+        is_sound(&kind, &words)?;
         cx.about("entity_type", kind.id);
         let added = ontology::insert_type(&mut tx, kb, &kind).await;
         added.map_err(|error| taken(error, &kind.key))?;
         words.types.push(kind.clone());
         tx.commit(EntityTypeInfo::of(&kind, &words)).await
     }
-}
-
-fn checked_colour(colour: String) -> Result<String> {
-    let digits = colour.strip_prefix('#').unwrap_or_default();
-    let fits = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    fits.then_some(colour)
-        .ok_or_else(|| Error::invalid("`colour` must be `#` and six hexadecimal digits"))
 }

@@ -1,17 +1,17 @@
-use engine::ledger;
+use engine::ledger::{self, Revision};
 use kernel::{Base, Cx, Method, Operation, Reply, Spec};
 use model::fact::Temporality;
-use model::{Code, Error, FactId, Result, Role};
+use model::{Error, Result, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::ontology;
 
-use super::{RelationTypeInfo, checked_label, decision, relation};
+use super::{ContradictionInfo, RelationTypeInfo, accepted, checked_label, decision, relation};
 
 /// Change a relation or attribute. Facts are read anew with what changed; history keeps how they
-/// were read before. Where stored facts would contradict one another, they are listed and nothing
-/// is changed, unless `accept_contradictions` is set.
+/// were read before. Where stored facts would contradict it or one another, they are listed and
+/// nothing is changed, unless `accept_contradictions` is set.
 #[derive(Deserialize, JsonSchema)]
 pub struct ChangeRelationType {
     /// Its key or id.
@@ -34,7 +34,7 @@ pub struct ChangeRelationType {
     asymmetric: Option<bool>,
     /// Never from a to a.
     irreflexive: Option<bool>,
-    /// Make the change though stored facts then contradict one another.
+    /// Make the change though stored facts then contradict it.
     #[serde(default)]
     accept_contradictions: bool,
 }
@@ -45,19 +45,16 @@ pub struct ChangedRelationType {
     /// The relation.
     #[serde(flatten)]
     pub relation: RelationTypeInfo,
-    /// Pairs of facts that say different things of one subject for one moment.
-    pub contradictions: Vec<(FactId, FactId)>,
+    /// Stored facts that contradict it since.
+    pub contradictions: Vec<ContradictionInfo>,
 }
 
 impl Reply for ChangedRelationType {
     fn text(&self) -> String {
-        let pairs = self.contradictions.len();
-        format!("{}contradictions: {pairs}\n", self.relation.text())
+        let found = self.contradictions.len();
+        format!("{}contradictions: {found}\n", self.relation.text())
     }
 }
-
-/// Contradictions named in a refusal at most.
-const SHOWN_MAX: usize = 20;
 
 impl Operation for ChangeRelationType {
     type Target = Base;
@@ -99,17 +96,14 @@ impl Operation for ChangeRelationType {
             return Err(Error::invalid(sentence));
         }
         let ids = || cx.ids.next();
-        let contradictions =
-            ledger::change_relation(&mut tx, &decision(cx, &ids), &changed).await?;
-        if !contradictions.is_empty() && !self.accept_contradictions {
-            let pairs = contradictions.len();
-            let shown: Vec<_> = contradictions.iter().take(SHOWN_MAX).collect();
-            return Err(Error::new(
-                Code::Conflict,
-                format!("{pairs} pair(s) of stored facts would contradict one another; correct them, or set `accept_contradictions`"),
-            )
-            .details(json!({ "contradictions": shown })));
-        }
+        let payload = json!({ "relation": changed.id, "temporal": changed.temporality, "axioms": changed.axioms });
+        let revision = Revision {
+            changed_relations: std::slice::from_ref(&changed),
+            ..Revision::default()
+        };
+        let what = ("change_relation", &payload);
+        let found = ledger::revise(&mut tx, &decision(cx, &ids), what, revision).await?;
+        let contradictions = accepted(found, self.accept_contradictions)?;
         let words = ontology::read(&mut tx, kb).await?;
         tx.commit(ChangedRelationType {
             relation: RelationTypeInfo::of(&changed, &words),

@@ -2,11 +2,13 @@ use kernel::{Base, Cx, Method, Operation, Reply, Spec};
 use model::{Code, Error, Result, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::{bases, entities, ontology};
 
-use super::entity_type;
+use super::{SHOWN_MAX, entity_type};
 
-/// Take a kind of thing out of the base's words. Refused while things or narrower kinds are of it.
+/// Take a kind of thing out of the base's words. Refused while narrower kinds are of it, or things
+/// are or once were of it: history keeps its words.
 #[derive(Deserialize, JsonSchema)]
 pub struct DeleteEntityType {
     /// Its key or id.
@@ -44,20 +46,25 @@ impl Operation for DeleteEntityType {
         let words = ontology::read(&mut tx, kb).await?;
         let kind = entity_type(&words, &self.entity_type)?;
         cx.about("entity_type", kind.id);
-        let things = entities::count_of_kind(&mut tx, kb, kind.id).await?;
-        let narrower = words
+        let things = entities::ever_of_kind(&mut tx, kb, kind.id, SHOWN_MAX).await?;
+        let narrower: Vec<&str> = words
             .types
             .iter()
-            .filter(|one| one.parents.contains(&kind.id));
-        let narrower = narrower.count();
-        if 0 < things || 0 < narrower {
-            let key = &kind.key;
-            return Err(Error::new(
-                Code::Conflict,
-                format!(
-                    "{things} thing(s) and {narrower} narrower kind(s) are of `{key}`; give them another first"
-                ),
-            ));
+            .filter(|one| one.parents.contains(&kind.id))
+            .map(|one| one.key.as_str())
+            .collect();
+        if !things.is_empty() || !narrower.is_empty() {
+            let (key, kinds) = (&kind.key, narrower.len());
+            let count = match things.len() {
+                many if many < SHOWN_MAX => many.to_string(),
+                many => format!("{many} or more"),
+            };
+            let sentence = format!(
+                "{count} thing(s) are or were of `{key}`, and {kinds} narrower kind(s) are of it; \
+                 history keeps its words"
+            );
+            let details = json!({ "entities": things, "narrower": narrower });
+            return Err(Error::new(Code::Conflict, sentence).details(details));
         }
         ontology::delete_type(&mut tx, kb, kind.id).await?;
         let key = kind.key.clone();

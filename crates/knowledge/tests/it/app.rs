@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use kernel::core::{Limits, Parts};
 use kernel::gate::{self, Carried};
 use kernel::manual::{Manual, ManualSection};
+use kernel::packs::Packs;
 use kernel::principal::Caller;
 use kernel::{Answer, Chance, Clock, Core, Credential, Door, Principal, Registry, Upload, job};
 use knowledge::{JOBS, OPS};
@@ -134,6 +135,7 @@ impl App {
             fetcher: Fetcher::scripted([]),
             models: place("models"),
             manual,
+            packs: Packs::default(),
             clock: Clock::set_to(BEGIN),
             chance: Chance::counted(),
             limits: Limits::default(),

@@ -313,7 +313,7 @@ on_both_engines! {
 
         let refused = app.refused("change_relation_type", change.clone()).await;
 
-        assert!(refused.starts_with("1 pair(s)"), "{refused}");
+        assert!(refused.starts_with("1 contradiction(s)"), "{refused}");
         let words = app.asked("show_ontology", json!({})).await;
         let leads = words["relation_types"].as_array().unwrap().iter().find(|one| one["key"] == "leads").unwrap();
         assert_eq!(leads["functional"], false);

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use model::document::ParsedDocument;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::frame::{self, Reply};
+use super::frame::{self, Read, Reply};
 
 /// What a child allows itself.
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +36,9 @@ impl Default for ParserLimits {
 ///
 /// # Errors
 /// A limit cannot be set, or the pool broke off in the middle of a file.
-pub fn serve_parser(
+pub fn serve_parser<R: Into<Read>>(
     limits: ParserLimits,
-    mut parse: impl FnMut(&str, &str, &[u8]) -> Result<ParsedDocument, String>,
+    mut parse: impl FnMut(&str, &str, &[u8]) -> Result<R, String>,
 ) -> io::Result<()> {
     let mut replies = own_output()?;
     confine(limits)?;
@@ -54,7 +53,7 @@ pub fn serve_parser(
         }));
         drop(file);
         let reply = match parsed {
-            Ok(Ok(document)) => Reply::Parsed(document),
+            Ok(Ok(read)) => Reply::Parsed(read.into()),
             Ok(Err(sentence)) => Reply::Refused(sentence),
             Err(_) => Reply::Panicked,
         };

@@ -3,9 +3,10 @@
 //! Asked: length of the header (4 bytes, big-endian), the header as JSON, the file's bytes.
 //! Answered: length of the reply (4 bytes, big-endian), the reply as JSON.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write};
 
 use model::document::ParsedDocument;
+use model::ontology::declared::Declarations;
 use serde::{Deserialize, Serialize};
 
 /// A header is a format, a name and a number.
@@ -19,11 +20,32 @@ pub struct Header {
     pub bytes: u64,
 }
 
+/// What a parser makes of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Read {
+    /// Its text.
+    Document(ParsedDocument),
+    /// The words that it declares.
+    Ontology(Declarations),
+}
+
+impl From<ParsedDocument> for Read {
+    fn from(document: ParsedDocument) -> Self {
+        Read::Document(document)
+    }
+}
+
+impl From<Declarations> for Read {
+    fn from(declared: Declarations) -> Self {
+        Read::Ontology(declared)
+    }
+}
+
 /// What a child says of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// It was read.
-    Parsed(ParsedDocument),
+    Parsed(Read),
     /// It cannot be read; a sentence says why.
     Refused(String),
     /// The parser broke down, and its process should not be trusted with another file.
@@ -39,7 +61,7 @@ pub fn head(header: &Header) -> Vec<u8> {
 }
 
 /// The next request, or none when the other side has closed the pipe.
-pub fn read_request(from: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
+pub fn read_request(from: &mut impl io::Read) -> io::Result<Option<(Header, Vec<u8>)>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
         Ok(()) => {}

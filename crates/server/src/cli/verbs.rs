@@ -17,6 +17,15 @@ use super::{Failure, output};
 /// Argument under which operations take a list of bases; on the command line it is `--base`.
 const BASES: &str = "kb_ids";
 
+/// Lists that are given one by one, and the flag for one.
+const ONE_BY_ONE: &[(&str, &str)] = &[(BASES, "base"), ("packs", "pack")];
+
+/// The file of an operation that takes one.
+const FILE: &str = "file";
+
+/// Argument under which the file's name goes with it.
+const FILENAME: &str = "filename";
+
 /// Argument that names a source; on the command line its name will do.
 const SOURCE: &str = "source_id";
 
@@ -85,6 +94,12 @@ fn verb(word: &'static str, registered: &Registered) -> Command {
         let place = positional.iter().position(|name| *name == argument.name);
         command = command.arg(arg(argument, place));
     }
+    if registered.entry.spec.upload {
+        let file = Arg::new(FILE)
+            .value_name("FILE")
+            .index(positional.len() + 1);
+        command = command.arg(file.help("The file that is sent"));
+    }
     if registered.entry.target == TargetKind::Base {
         let base = Arg::new("base").long("base").value_name("BASE");
         command = command
@@ -100,15 +115,12 @@ fn summary(description: &str) -> String {
 }
 
 fn arg(argument: &Argument, place: Option<usize>) -> Arg {
-    let is_bases = argument.name == BASES;
-    let name = if is_bases {
-        "base".to_owned()
-    } else {
-        argument.name.clone()
-    };
+    let name = flag_of(&argument.name).to_owned();
     let mut help = argument.description.clone();
-    if is_bases {
+    if argument.name == BASES {
         help.push_str(" Name, slug or id; may be repeated.");
+    } else if name != argument.name {
+        help.push_str(" May be repeated.");
     }
     let mut arg = Arg::new(name.clone())
         .help(help)
@@ -128,6 +140,12 @@ fn arg(argument: &Argument, place: Option<usize>) -> Arg {
     }
 }
 
+/// The flag of an argument.
+fn flag_of(argument: &str) -> &str {
+    let known = ONE_BY_ONE.iter().find(|(list, _)| *list == argument);
+    known.map_or(argument, |(_, one)| one)
+}
+
 /// Runs the verb that was given.
 pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure> {
     let (words, own) = verb_of(matches);
@@ -137,9 +155,14 @@ pub async fn run(registry: Registry, matches: &ArgMatches) -> Result<(), Failure
     let Some(registered) = known else {
         return Err(Failure::wrong(format!("`{words}` is no verb")));
     };
-    let given = given(registered, own)?;
+    let mut given = given(registered, own)?;
+    let file = if registered.entry.spec.upload {
+        Some(file(registered, own, &mut given)?)
+    } else {
+        None
+    };
     // The house takes the registry, so what is needed of it is looked up again there.
-    let plan = Plan::of(registered, given);
+    let plan = Plan::of(registered, given, file);
     let needs = needs(registered);
     let house = House::open(registry, own, needs).await?;
     let outcome = plan.ask(&house, own).await;
@@ -170,11 +193,7 @@ fn verb_of(matches: &ArgMatches) -> (String, &ArgMatches) {
 fn given(registered: &Registered, matches: &ArgMatches) -> Result<Map<String, Value>, Failure> {
     let mut given = Map::new();
     for argument in registered.table.iter() {
-        let name = if argument.name == BASES {
-            "base"
-        } else {
-            argument.name.as_str()
-        };
+        let name = flag_of(&argument.name);
         let is_flag = argument.shape == Shape::Boolean
             && matches
                 .try_get_one::<bool>(name)
@@ -202,6 +221,27 @@ fn given(registered: &Registered, matches: &ArgMatches) -> Result<Map<String, Va
     Ok(given)
 }
 
+/// The bytes of the file that was named, none if none was; its name is added to the arguments.
+fn file(
+    registered: &Registered,
+    matches: &ArgMatches,
+    given: &mut Map<String, Value>,
+) -> Result<Bytes, Failure> {
+    let Some(path) = matches.get_one::<String>(FILE) else {
+        return Ok(Bytes::new());
+    };
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|error| Failure::wrong(format!("cannot read {path}: {error}")))?;
+    let name = std::path::Path::new(path).file_name();
+    if let Some(name) = name.and_then(|name| name.to_str())
+        && registered.table.get(FILENAME).is_some()
+        && !given.contains_key(FILENAME)
+    {
+        given.insert(FILENAME.to_owned(), Value::String(name.to_owned()));
+    }
+    Ok(bytes.into())
+}
+
 fn read_dash(value: &str) -> Result<String, Failure> {
     if value != "-" {
         return Ok(value.to_owned());
@@ -219,10 +259,12 @@ struct Plan {
     reads: bool,
     is_about_base: bool,
     given: Map<String, Value>,
+    /// The file, for an operation whose body is one.
+    file: Option<Bytes>,
 }
 
 impl Plan {
-    fn of(registered: &Registered, given: Map<String, Value>) -> Self {
+    fn of(registered: &Registered, given: Map<String, Value>, file: Option<Bytes>) -> Self {
         let spec = &registered.entry.spec;
         let (method, path) = spec.route.expect("an operation with a verb has a route");
         Self {
@@ -234,6 +276,7 @@ impl Plan {
             reads: spec.effect == Effect::Read || method == kernel::Method::Delete,
             is_about_base: registered.entry.target == TargetKind::Base,
             given,
+            file,
         }
     }
 
@@ -262,7 +305,10 @@ impl Plan {
             }
             !in_path
         });
-        let body = if self.reads {
+        let body = if let Some(file) = self.file {
+            path.push_str(&query_of(&self.given));
+            Some((file, "application/octet-stream"))
+        } else if self.reads {
             path.push_str(&query_of(&self.given));
             None
         } else {

@@ -88,16 +88,22 @@ impl Story {
 impl Story {
     async fn push_file(&mut self, path: &str, filename: &str, text: &str) {
         let path = format!("{path}?filename={filename}");
+        self.send_file("push_file", &path, text).await;
+    }
+
+    /// Sends a file to an operation that takes one, and keeps it as its example.
+    async fn send_file(&mut self, name: &'static str, path: &str, text: &str) -> Value {
         let request = Request::builder()
             .method(Method::POST)
-            .uri(&path)
+            .uri(path)
             .header("authorization", format!("Bearer {}", self.token))
-            .header("content-type", "text/markdown")
+            .header("content-type", "text/plain")
             .body(Body::from(text.to_owned()))
             .unwrap();
         self.house.clock.advance_seconds(1);
         let answer = self.house.send(request).await.ok();
-        self.keep("push_file", &format!("POST {path}\n\n{text}"), &answer);
+        self.keep(name, &format!("POST {path}\n\n{text}"), &answer);
+        answer
     }
 }
 

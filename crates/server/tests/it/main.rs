@@ -15,6 +15,7 @@ mod house;
 mod mcp;
 mod models;
 mod nodes;
+mod ontology;
 mod openai;
 mod process;
 mod refusals;

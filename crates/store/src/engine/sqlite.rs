@@ -844,10 +844,7 @@ mod tests {
         ("store::bases::MEMBERS", "lists them"),
         ("store::entities::COUNT", "counts them"),
         ("store::identity::ALL", "walks the whole ledger"),
-        (
-            "store::identity::FOLDED",
-            "for a thing with more neighbours than that",
-        ),
+        ("store::identity::FOLDED", "lists what was merged"),
         ("store::ontology::CLEAR_DISJOINT", "a base has few words"),
         ("store::ontology::DISJOINT", "a base has few words"),
         ("store::ontology::LINKS", "a base has few words"),

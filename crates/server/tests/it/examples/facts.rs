@@ -98,7 +98,43 @@ async fn words(story: &mut Story, base: &str) -> String {
         )
         .await;
     story.tell("show_ontology", &ontology, Value::Null).await;
+    imports(story, &ontology).await;
     ontology
+}
+
+/// A file of words and the packs, which are looked at first.
+async fn imports(story: &mut Story, ontology: &str) {
+    story
+        .tell("list_ontology_packs", "/api/v1/ontology/packs", Value::Null)
+        .await;
+    let file = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n\
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
+        @prefix ex: <http://example.org/> .\n\
+        ex:Harbour a owl:Class ; rdfs:label 'Harbour'@en .\n\
+        ex:calls_at a owl:ObjectProperty ; rdfs:range ex:Harbour .\n";
+    let imports = format!("{ontology}/imports");
+    let shown = story
+        .send_file(
+            "preview_ontology_import",
+            &format!("{imports}/preview?filename=harbours.ttl"),
+            file,
+        )
+        .await;
+    let digest = id(&shown, "digest");
+    story
+        .send_file(
+            "apply_ontology_import",
+            &format!("{imports}?filename=harbours.ttl&digest={digest}"),
+            file,
+        )
+        .await;
+    story
+        .tell(
+            "update_entity_type",
+            &format!("{ontology}/entity-types/harbour"),
+            json!({ "label": "Port", "disjoint_with": ["company"] }),
+        )
+        .await;
 }
 
 async fn things(story: &mut Story, base: &str) -> (String, String, String, String) {
