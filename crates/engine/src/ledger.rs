@@ -25,7 +25,7 @@ use uuid::Uuid;
 pub use assert::{Asserted, Assertion, Quote, assert, correct, retract};
 pub use changes::{Change, ChangeKind, Window, changes};
 pub use merge::{Merged, merge, set_different, unmerge, unset_different};
-pub use names::{NAME_CHARS_MAX, NewEntity, add_entity, best_names, names_of, set_kind};
+pub use names::{NAME_CHARS_MAX, NewEntity, add_entity, best_names, name_claims, set_kind};
 pub use paths::{HOPS_MAX, PATHS_MAX, Path, Paths, Step, paths_between};
 pub use people::{Known, canonical, canonicals, members};
 pub use read::{EntityFacts, HeldFact, Side, contradictions, facts_of, latest};

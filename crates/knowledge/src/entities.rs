@@ -12,12 +12,14 @@ use std::collections::{BTreeSet, HashMap};
 use engine::ledger;
 use kernel::{Base, Cx};
 use model::ontology::EntityType;
-use model::{EntityId, EntityTypeId, Error, KbId, RecordTime, Result};
+use model::{EntityId, EntityTypeId, Error, FactId, KbId, RecordTime, Result, Role};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::names::Fit;
 use store::ontology::Ontology;
 use store::{Tx, entities, fact_holds, identity};
+
+use crate::facts::sources::sources_for;
 
 pub use add_entity::{AddEntity, AddedEntity};
 pub use different_entities::{DifferentEntities, Differing, UndoDifferent};
@@ -44,15 +46,19 @@ pub struct EntityInfo {
 pub(crate) struct Described(HashMap<EntityId, EntityInfo>);
 
 impl Described {
-    /// Reads it for these things.
+    /// Reads it for these things, as far as a reader of the role may see it.
     pub(crate) async fn read(
         tx: &mut Tx,
-        kb: KbId,
+        (kb, role): (KbId, Role),
         words: &Ontology,
         things: &[EntityId],
         as_of: RecordTime,
     ) -> Result<Self> {
-        let names = ledger::names_of(tx, kb, things, as_of).await?;
+        let mut claims = ledger::name_claims(tx, kb, things, as_of).await?;
+        let ids: Vec<FactId> = claims.iter().map(|claim| claim.id).collect();
+        let sources = sources_for(tx, (kb, role), &ids).await?;
+        claims.retain(|claim| sources.may_see(claim.id));
+        let names = ledger::best_names(claims);
         let kinds: HashMap<EntityId, _> = entities::kinds(tx, kb, things, as_of)
             .await?
             .into_iter()
@@ -127,7 +133,7 @@ pub(crate) struct Candidate {
 }
 
 /// Names weighed by how much is known of their things at most.
-const WEIGHED_MAX: usize = 200;
+const WEIGHED_MAX: usize = 400;
 
 /// The things whose names fit, best first: exact names, then those of which most is known, then
 /// by name. Things of no kind are left out where others fit, unless the name is exact.
@@ -138,7 +144,10 @@ pub(crate) async fn candidates(
     name: &str,
 ) -> Result<Vec<Candidate>> {
     let (kb, now) = (cx.target.id(), ledger::latest());
-    let found = cx.names.find(tx, kb, name, WEIGHED_MAX).await?;
+    let mut found = cx.names.find(tx, kb, name, WEIGHED_MAX).await?;
+    let claims: Vec<FactId> = found.iter().map(|found| found.claim).collect();
+    let sources = sources_for(tx, (kb, cx.target.role()), &claims).await?;
+    found.retain(|found| sources.may_see(found.claim));
     let things: Vec<EntityId> = found.iter().map(|found| found.entity).collect();
     let known_as = ledger::canonicals(tx, kb, &things, now).await?;
     let mut fits: HashMap<EntityId, Fit> = HashMap::new();
@@ -147,7 +156,8 @@ pub(crate) async fn candidates(
         *fit = found.fit.max(*fit);
     }
     let things: Vec<EntityId> = fits.keys().copied().collect();
-    let described = Described::read(tx, kb, words, &things, now).await?;
+    let place = (kb, cx.target.role());
+    let described = Described::read(tx, place, words, &things, now).await?;
     let folded = identity::members_of(tx, kb, &things, now).await?;
     let folds = folded.iter().map(|(member, _)| *member);
     let members: Vec<EntityId> = things.iter().copied().chain(folds).collect();

@@ -111,31 +111,6 @@ static LIBRARY: &[Rule] = &[
         statement: &VERSION_TIMES,
     },
     Rule {
-        says: "facts about a thing that is not there",
-        columns: &["fact"],
-        statement: &FACT_SUBJECT,
-    },
-    Rule {
-        says: "facts that lead to a thing that is not there",
-        columns: &["fact"],
-        statement: &FACT_OBJECT,
-    },
-    Rule {
-        says: "facts that are held and of which it was not read out when they hold",
-        columns: &["fact"],
-        statement: &FACT_UNREAD,
-    },
-    Rule {
-        says: "readings of when a fact holds without the fact",
-        columns: &["fact"],
-        statement: &HOLD_ORPHANS,
-    },
-    Rule {
-        says: "quotes without their fact",
-        columns: &["fact", "quote number"],
-        statement: &EVIDENCE_ORPHANS,
-    },
-    Rule {
         says: "members without an account",
         columns: &["user"],
         statement: &MEMBER_ORPHANS,
@@ -176,16 +151,6 @@ statements! {
         VERSION_TIMES: "SELECT document_version.document_id, document_version.version FROM document_version JOIN base ON base.tenant_id = document_version.tenant_id AND base.id = document_version.base_id \
             WHERE document_version.tenant_id = $1 AND document_version.base_id = $2 AND (document_version.invalidated_at <= document_version.recorded_at \
             OR document_version.recorded_at > base.clock OR document_version.invalidated_at > base.clock) LIMIT $3",
-        FACT_SUBJECT: "SELECT id FROM fact WHERE tenant_id = $1 AND base_id = $2 AND NOT EXISTS (SELECT 1 FROM entity \
-            WHERE entity.tenant_id = fact.tenant_id AND entity.base_id = fact.base_id AND entity.id = fact.subject_id) LIMIT $3",
-        FACT_OBJECT: "SELECT id FROM fact WHERE tenant_id = $1 AND base_id = $2 AND object_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entity \
-            WHERE entity.tenant_id = fact.tenant_id AND entity.base_id = fact.base_id AND entity.id = fact.object_id) LIMIT $3",
-        FACT_UNREAD: "SELECT id FROM fact WHERE tenant_id = $1 AND base_id = $2 AND invalidated_at IS NULL AND NOT EXISTS (SELECT 1 FROM fact_hold \
-            WHERE fact_hold.tenant_id = fact.tenant_id AND fact_hold.base_id = fact.base_id AND fact_hold.fact_id = fact.id AND fact_hold.rec_to = 9223372036854775807) LIMIT $3",
-        HOLD_ORPHANS: "SELECT fact_id FROM fact_hold WHERE tenant_id = $1 AND base_id = $2 AND NOT EXISTS (SELECT 1 FROM fact \
-            WHERE fact.tenant_id = fact_hold.tenant_id AND fact.base_id = fact_hold.base_id AND fact.id = fact_hold.fact_id) LIMIT $3",
-        EVIDENCE_ORPHANS: "SELECT fact_id, n FROM fact_evidence WHERE tenant_id = $1 AND base_id = $2 AND NOT EXISTS (SELECT 1 FROM fact \
-            WHERE fact.tenant_id = fact_evidence.tenant_id AND fact.base_id = fact_evidence.base_id AND fact.id = fact_evidence.fact_id) LIMIT $3",
         MEMBER_ORPHANS: "SELECT user_id FROM member WHERE tenant_id = $1 AND base_id = $2 AND NOT EXISTS (SELECT 1 FROM user_account \
             WHERE user_account.tenant_id = member.tenant_id AND user_account.id = member.user_id) LIMIT $3",
         HELD_ORDERS: "SELECT document_id, version, chunk_order FROM document_version WHERE tenant_id = $1 AND base_id = $2 AND recorded_at IS NOT NULL AND invalidated_at IS NULL ORDER BY document_id",

@@ -33,11 +33,13 @@ pub struct Names {
 /// A base's names, followed by one asker at a time.
 type Shared = Arc<tokio::sync::Mutex<Table>>;
 
-/// A thing whose name was found.
+/// A name that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The thing, as its name was given: it may be folded into another.
+    /// Its thing, as the name was given: it may be folded into another.
     pub entity: EntityId,
+    /// The claim that gives the name.
+    pub claim: FactId,
     /// How the name fits.
     pub fit: Fit,
     /// Bytes of the name, folded.
@@ -63,6 +65,7 @@ struct Table {
     /// Where each name begins in `text`.
     starts: Vec<usize>,
     entities: Vec<EntityId>,
+    claims: Vec<FactId>,
     facts: HashMap<FactId, usize>,
     closed: HashSet<usize>,
 }
@@ -70,10 +73,10 @@ struct Table {
 const SEPARATOR: char = '\n';
 
 impl Names {
-    /// The things with a name that has `text` within it, or else most of its words; those that
-    /// fit best first, then those with the shortest names, `limit` at most.
+    /// The names that have `text` within them, or else most of its words; those that fit best
+    /// first, then the shortest, `limit` at most. A thing may have several.
     ///
-    /// Names that are held now, as the transaction sees it.
+    /// Names that are held now, as the transaction sees it, whoever may see them.
     pub async fn find(
         &self,
         tx: &mut Tx,
@@ -129,6 +132,7 @@ impl Table {
         self.starts.push(self.text.len());
         self.text.push_str(&folded(name));
         self.entities.push(entity);
+        self.claims.push(fact);
         self.facts.insert(fact, place);
     }
 
@@ -211,37 +215,26 @@ impl Table {
             .collect()
     }
 
-    /// Each thing once, by its best name; the best `limit` of them.
+    /// The best `limit` of the names.
     fn best(&self, places: &[(usize, Fit)], limit: usize) -> Vec<Found> {
         let named = |&(place, fit): &(usize, Fit)| {
-            (Reverse(fit), self.name(place).len(), self.entities[place])
+            let (entity, claim) = (self.entities[place], self.claims[place]);
+            (Reverse(fit), self.name(place).len(), entity, claim)
         };
         let mut all: Vec<_> = places.iter().map(named).collect();
-        // A thing may have several names that fit.
-        let mut taken = limit.saturating_mul(2);
-        loop {
-            let taken_all = all.len() <= taken;
-            if !taken_all {
-                all.select_nth_unstable(taken);
-            }
-            let some = all.len().min(taken);
-            all[..some].sort_unstable();
-            let mut seen = HashSet::new();
-            let found: Vec<Found> = all[..some]
-                .iter()
-                .filter(|(_, _, entity)| seen.insert(*entity))
-                .take(limit)
-                .map(|&(Reverse(fit), length, entity)| Found {
-                    entity,
-                    fit,
-                    length,
-                })
-                .collect();
-            if taken_all || found.len() == limit {
-                return found;
-            }
-            taken = taken.saturating_mul(4);
+        if limit < all.len() {
+            all.select_nth_unstable(limit);
+            all.truncate(limit);
         }
+        all.sort_unstable();
+        let found = all.into_iter();
+        let found = found.map(|(Reverse(fit), length, entity, claim)| Found {
+            entity,
+            claim,
+            fit,
+            length,
+        });
+        found.collect()
     }
 }
 

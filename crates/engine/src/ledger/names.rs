@@ -119,21 +119,19 @@ pub(super) async fn known_as(tx: &mut Tx, kb: KbId, at: RecordTime) -> Result<Re
     Ok(new)
 }
 
-/// What these things were called at a moment: the name that is preferred, else the oldest that
-/// was held, their own before that of one folded into them.
-pub async fn names_of(
+/// The claims of what these things were called at a moment. They are claims as others are: who
+/// may not see what one rests on may not see the name.
+pub async fn name_claims(
     tx: &mut Tx,
     kb: KbId,
     things: &[EntityId],
     as_of: RecordTime,
-) -> Result<HashMap<EntityId, String>> {
+) -> Result<Vec<Fact>> {
     if things.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(Vec::new());
     }
     let known_as = RelationType::known_as_id(kb);
-    Ok(best_names(
-        facts::of_subjects(tx, kb, (things, known_as), as_of).await?,
-    ))
+    Ok(facts::of_subjects(tx, kb, (things, known_as), as_of).await?)
 }
 
 /// Of claims that give names, by thing the name that is preferred, else the oldest.

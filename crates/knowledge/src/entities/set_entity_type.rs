@@ -45,7 +45,14 @@ impl Operation for SetEntityType {
         let ids = || cx.ids.next();
         let said = (self.entity_id, kind);
         let at = ledger::set_kind(&mut tx, &decision(cx, &ids), said, KindSource::Human).await?;
-        let described = Described::read(&mut tx, kb, &words, &[self.entity_id], at).await?;
+        let described = Described::read(
+            &mut tx,
+            (kb, cx.target.role()),
+            &words,
+            &[self.entity_id],
+            at,
+        )
+        .await?;
         tx.commit(described.of(self.entity_id)).await
     }
 }

@@ -277,7 +277,8 @@ async fn shown(
             .filter_map(|change| change.fact.object.entity()),
     );
     let things: Vec<EntityId> = things.into_iter().collect();
-    let described = Described::read(tx, kb, words, &things, ledger::latest()).await?;
+    let described =
+        Described::read(tx, (kb, cx.target.role()), words, &things, ledger::latest()).await?;
 
     let info = |change: Change| {
         let fact = change.fact;

@@ -231,13 +231,21 @@ impl Operation for EntityFacts {
 
         let shower = Shower {
             kb,
+            role: cx.target.role(),
             words: &words,
             as_of: asked.record(),
             documents: &documents,
         };
         let facts = shower.show(&mut tx, &kept).await?;
         let things = [survey.known.canonical];
-        let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
+        let described = Described::read(
+            &mut tx,
+            (kb, cx.target.role()),
+            &words,
+            &things,
+            asked.record(),
+        )
+        .await?;
         let entity = described.of(survey.known.canonical);
         let names = shower.show(&mut tx, &names).await?;
         Ok(FactsOfEntity {

@@ -169,7 +169,14 @@ impl Operation for Neighbors {
         links.retain(|line| line.other().is_some_and(|other| things.contains(&other)));
         links.sort_unstable_by_key(Line::told);
         let things: Vec<EntityId> = things.into_iter().chain([survey.known.canonical]).collect();
-        let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
+        let described = Described::read(
+            &mut tx,
+            (kb, cx.target.role()),
+            &words,
+            &things,
+            asked.record(),
+        )
+        .await?;
         let groups = grouped(&labels, &links, &described, limit);
         let shown: Vec<Line> = groups
             .values()

@@ -183,7 +183,14 @@ impl Operation for PathsBetween {
             things.extend([step.from, step.to]);
         }
         let things: Vec<EntityId> = things.into_iter().collect();
-        let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
+        let described = Described::read(
+            &mut tx,
+            (kb, cx.target.role()),
+            &words,
+            &things,
+            asked.record(),
+        )
+        .await?;
         let facts: std::collections::HashMap<FactId, _> = facts::by_ids(&mut tx, kb, &ids)
             .await?
             .into_iter()

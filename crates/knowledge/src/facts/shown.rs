@@ -7,7 +7,7 @@ use engine::ledger::{HeldFact, Side};
 use model::fact::{End, Object, Temporality, Validity, Value};
 use model::time::{Interval, OPEN_END, OPEN_START};
 use model::{
-    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result,
+    DocumentId, EntityId, Error, FactId, KbId, Precision, RecordTime, RelationTypeId, Result, Role,
     WorldTime,
 };
 use schemars::JsonSchema;
@@ -194,6 +194,8 @@ pub fn dates(validity: Validity) -> String {
 pub struct Shower<'a> {
     /// The base.
     pub kb: KbId,
+    /// The reader's role in it.
+    pub role: Role,
     /// Its words.
     pub words: &'a Ontology,
     /// When it is read at.
@@ -215,7 +217,8 @@ impl Shower<'_> {
         let carried = details.values().flatten();
         things.extend(carried.filter_map(|(_, object)| object.entity()));
         let things: Vec<EntityId> = things.into_iter().collect();
-        let described = Described::read(tx, self.kb, self.words, &things, self.as_of).await?;
+        let described =
+            Described::read(tx, (self.kb, self.role), self.words, &things, self.as_of).await?;
         let shown = facts.iter().map(|held| {
             let details = details.remove(&held.fact.id).unwrap_or_default();
             self.info(held, details, &described)

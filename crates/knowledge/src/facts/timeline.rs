@@ -133,13 +133,21 @@ impl Operation for Timeline {
         let dated = survey.facts(&mut tx, kb, &lines).await?;
         let shower = Shower {
             kb,
+            role: cx.target.role(),
             words: &words,
             as_of: asked.record(),
             documents: &documents,
         };
         let facts = shower.show(&mut tx, &dated).await?;
         let things = [survey.known.canonical];
-        let described = Described::read(&mut tx, kb, &words, &things, asked.record()).await?;
+        let described = Described::read(
+            &mut tx,
+            (kb, cx.target.role()),
+            &words,
+            &things,
+            asked.record(),
+        )
+        .await?;
         Ok(TimelineOf {
             kb_id: kb,
             entity: described.of(survey.known.canonical),

@@ -491,6 +491,39 @@ on_both_engines! {
         assert!(has(&seen, &later, &format!("{UTOPIA}supersedes"), &iri(app, "fact", &open)));
     }
 
+    async fn a_name_that_rests_on_what_a_reader_may_not_see_is_no_name_to_them(app: &App) {
+        app.words().await;
+        let (ann, acme) = (app.named("Ann", None).await, app.named("Acme", None).await);
+        app.admin().add("cover.md", "# Cover\n\nAnn is Zebra to us.", json!({ "least_role": "admin" })).await.unwrap();
+        app.work().await;
+        app.tick();
+        let evidence = json!([{ "chunk_id": app.passage("Zebra").await, "quote": "Ann is Zebra to us" }]);
+        app.claimed(json!({ "subject_id": ann, "predicate": "known_as", "value": "Zebra", "rank": "preferred", "evidence": evidence })).await;
+        app.claimed(json!({ "subject_id": ann, "wording": "works at", "object_id": acme })).await;
+        let told = async |person: &crate::app::Person<'_>| {
+            let mut told = Vec::new();
+            for (name, arguments) in [
+                ("find_entities", json!({ "name": "Zebra" })),
+                ("find_entities", json!({ "name": "Ann" })),
+                ("entity_facts", json!({ "entity_id": ann })),
+                ("neighbors", json!({ "entity": acme })),
+                ("timeline", json!({ "entity": ann })),
+                ("paths_between", json!({ "from": ann, "to": acme })),
+                ("changes", json!({ "since": "2000" })),
+            ] {
+                let answer = person.call(name, arguments).await.unwrap();
+                told.push(format!("{}\n{}", answer.text, answer.json));
+            }
+            told
+        };
+
+        let (seen, all) = (told(&app.viewer()).await, told(&app.admin()).await);
+
+        assert!(seen.iter().all(|answer| !answer.contains("Zebra")), "{seen:#?}");
+        assert!(all.iter().filter(|answer| answer.contains("Zebra")).count() >= 6, "{all:#?}");
+        assert!(seen[1].contains("Ann") && seen[2].contains("Ann"));
+    }
+
     async fn a_purged_document_leaves_no_word_in_a_graph_or_an_archive(app: &App) {
         app.words().await;
         let ann = app.named("Ann", None).await;

@@ -94,6 +94,7 @@ on_both_engines! {
         };
 
         while state("short.md").await != "ready" {
+            app.tick();
             assert!(kernel::job::run_next(&app.core, &[knowledge::JOBS]).await.unwrap());
         }
 

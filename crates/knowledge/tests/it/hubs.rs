@@ -430,10 +430,11 @@ on_both_engines! {
         }
         drop(tx);
 
-        let place = vec![format!("fact {}", Uuid::from_u128(78))];
+        let fact = format!("fact {}", Uuid::from_u128(78));
+        let about = format!("{fact}, subject {}", thing(999));
         assert_eq!(said, [
-            ("facts about a thing that is not there", place.clone()),
-            ("facts that are held and of which it was not read out when they hold", place),
+            ("facts about an entity that is not there", vec![about]),
+            ("facts that are held and whose time is not read out", vec![fact]),
         ]);
         let facts = app.told("entity_facts", json!({ "entity_id": thing(1) })).await;
         assert_eq!(crate::hubs::ids(&facts["facts"]), [kept.fact.to_string()]);

@@ -541,7 +541,8 @@ fn facts_and_the_words_for_them_come_back_whole_and_one_that_dangles_takes_nothi
             .flat_map(|broken| broken.places.iter().map(String::as_str))
             .collect();
         let dangling = format!("fact {}", Uuid::from_u128(1));
-        assert_eq!(places, BTreeSet::from([dangling.as_str()]), "{named:?}");
+        let all_of_it = places.iter().all(|place| place.starts_with(&dangling));
+        assert!(!places.is_empty() && all_of_it, "{named:?}");
     });
 }
 

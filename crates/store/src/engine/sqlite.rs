@@ -838,6 +838,7 @@ mod tests {
             "store::audit::UNSEALED",
             "the index holds the unsealed only",
         ),
+        ("store::base_rows::READ_base_model", "a base has one row"),
         ("store::bases::HEADS", "a deployment has few bases"),
         ("store::bases::LIST", "a tenant has few bases"),
         ("store::bases::VISIBLE", "a tenant has few bases"),

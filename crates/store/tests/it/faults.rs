@@ -31,6 +31,7 @@ fn row(world: &World, table: &rows::Table, said: &Value) -> Value {
             "recorded_at" | "rec_from" | "created_at" | "starts_at" | "ends_at" | "n" | "run"
             | "version" | "holds_from" | "holds_to" | "char_start" | "char_end" | "asked_at"
             | "gone" | "updated_at" | "deleted" => json!(1),
+            "rank" if table.name() == "fact_hold" => json!(1),
             "confidence" => json!("1"),
             "predicate_id" | "object_id" if table.name() == "fact_hold" => json!(uuid(0)),
             "payload_hash" => json!(""),
