@@ -1,7 +1,7 @@
 //! The rows of one base, table by table, without what only its deployment knows: what an archive
 //! of a base is made of.
 //!
-//! A line is a row of [`rows`](crate::rows) without the organisation and the base, so the rows of
+//! A line is a row of [`rows`] without the organisation and the base, so the rows of
 //! a base are the same bytes wherever it lives.
 
 use std::sync::LazyLock;

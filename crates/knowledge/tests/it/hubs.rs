@@ -261,7 +261,7 @@ fn a_long_succession_is_read_as_if_all_of_it_were_read_each_time() {
     ] {
         let Some(app) = app else { continue };
         runtime.block_on(app.lay(4, &[]));
-        let case = std::cell::Cell::new(0);
+        let case = std::cell::Cell::new(0_u128);
         let config = Config {
             cases,
             failure_persistence: None,
@@ -269,7 +269,7 @@ fn a_long_succession_is_read_as_if_all_of_it_were_read_each_time() {
         };
         let tried = TestRunner::new(config).run(&acts(), |acts| {
             case.set(case.get() + 1);
-            let by_subject = case.get() % 2 == 0;
+            let by_subject = case.get().is_multiple_of(2);
             runtime.block_on(succession(&app, case.get(), &acts, by_subject))
         });
         if let Err(failed) = tried {

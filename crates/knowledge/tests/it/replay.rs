@@ -168,7 +168,7 @@ impl Replay<'_> {
 
     /// Every third relation has one value at a time; every fourth of the others is an event.
     fn relation(&self, number: u32) -> RelationType {
-        let functional = number % 3 == 0;
+        let functional = number.is_multiple_of(3);
         let name = format!("relation-{number}");
         RelationType {
             id: RelationTypeId::new(Uuid::new_v5(&self.kb.uuid(), name.as_bytes())),

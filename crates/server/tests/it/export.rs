@@ -400,7 +400,8 @@ fn a_damaged_or_forged_archive_is_refused_by_what_is_wrong_and_nothing_is_kept()
                         rows.extend(again);
                     },
                     |told| {
-                        told["tables"]["fact"] = json!(told["tables"]["fact"].as_u64().unwrap() + 1)
+                        told["tables"]["fact"] =
+                            json!(told["tables"]["fact"].as_u64().unwrap() + 1);
                     },
                 ),
                 "holds a row of `fact` twice",
@@ -422,7 +423,7 @@ fn a_damaged_or_forged_archive_is_refused_by_what_is_wrong_and_nothing_is_kept()
                         files.push((
                             "rows/user_account/000001.jsonl".to_owned(),
                             b"[]\n".to_vec(),
-                        ))
+                        ));
                     },
                     |told| told["tables"]["user_account"] = json!(1),
                 ),

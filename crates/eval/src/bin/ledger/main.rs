@@ -87,7 +87,7 @@ async fn run(options: &Options) -> Result<Value, Failure> {
         "hub_facts": world.hub_facts(),
         "seconds": seconds,
         "middle": middle.to_string(),
-        "hub": world.hub(),
+        "hub": World::hub(),
         "some": world.some(200),
         "names": world.some_names(200),
     }))

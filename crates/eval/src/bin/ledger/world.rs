@@ -101,7 +101,7 @@ impl World {
     }
 
     /// The employer of very many.
-    pub fn hub(&self) -> EntityId {
+    pub fn hub() -> EntityId {
         thing(0)
     }
 
@@ -130,7 +130,7 @@ impl World {
         let year = chance.between(1950, 2020);
         let other = Object::Entity(thing(chance.between(1, self.things)));
         let (kind, object) = match chance.between(0, 10) {
-            _ if is_hub => (WORKS_AT, Object::Entity(self.hub())),
+            _ if is_hub => (WORKS_AT, Object::Entity(Self::hub())),
             0..3 => (WORKS_AT, other),
             3..5 => (LEADS, other),
             5..9 => (KNOWS, other),
