@@ -36,7 +36,7 @@ beside() {
     fi
     embedding_model "$programs/quipu" || return 0
     python_peers beside
-    python_313 || set -- --without-basic-memory "it needs Python 3.12, and none could be had" "$@"
+    basic_memory_peer || set -- --without-basic-memory "it needs Python 3.12, which is not installed" "$@"
     python3 -m peers.bench.beside --quipu "$programs/quipu" --corpora "$QUIPU_CORPORA" \
         --models "$QUIPU_TEST_MODELS" "$@"
 }

@@ -55,44 +55,22 @@ python_peers() {
     mark_installed "$set" "$list"
 }
 
-# python_313: a Python 3.13 with basic-memory in .local/python-3.13, for machines whose own is older.
-# Debian's packages are unpacked beside the system, never into it.
-python_313() {
-    local set=python-3.13 list=$root/peers/python/requirements-basic-memory.txt
-    local home=$local_folder/python-3.13
-    installed "$set" "$list" && [[ -x $home/python ]] && return 0
-    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
-    echo "installing Python 3.13 and basic-memory"
-    rm -rf "${home:?}"
-    mkdir -p "$home"/{root,debs,wheels,apt/lists/partial,apt/cache/archives/partial}
-    touch "$home/apt/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" \
-        >"$home/apt/sources.list"
-    local apt=(apt-get -qq -o "Dir::Etc::sourcelist=$home/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
-        -o "Dir::State=$home/apt" -o "Dir::State::status=$home/apt/status" -o "Dir::State::lists=$home/apt/lists"
-        -o "Dir::Cache=$home/apt/cache" -o APT::Sandbox::User=root)
-    "${apt[@]}" update || return 1
-    (cd "$home/debs" && "${apt[@]}" download libgcc-s1 libc6 libexpat1 libzstd1 zlib1g libssl3t64 \
-        libpython3.13-minimal python3.13-minimal tzdata media-types libbz2-1.0 libffi8 liblzma5 libtinfo6 \
-        libncursesw6 libreadline8t64 libsqlite3-0 libuuid1 libpython3.13-stdlib libstdc++6) || return 1
-    local package
-    for package in "$home"/debs/*.deb; do
-        dpkg -x "$package" "$home/root"
+# basic_memory_peer: basic-memory in .local/python-basic-memory, run by a Python that is new enough
+# for it; false where none is installed.
+basic_memory_peer() {
+    local set=python-basic-memory list=$root/peers/python/requirements-basic-memory.txt newest
+    for newest in python3.14 python3.13 python3.12; do
+        command -v "$newest" >/dev/null || continue
+        installed "$set" "$list" && [[ -d $local_folder/$set ]] && return 0
+        echo "installing basic-memory"
+        rm -rf "${local_folder:?}/$set"
+        "$newest" -m venv "$local_folder/$set" || return 1
+        "$local_folder/$set/bin/python" -m pip install --quiet --disable-pip-version-check \
+            --requirement "$list" || return 1
+        mark_installed "$set" "$list"
+        return 0
     done
-    cat >"$home/python" <<PROGRAM
-#!/bin/sh
-# With its own C library: the system's may be older.
-exec "$home/root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --argv0 "$home/root/usr/bin/python3.13" \\
-    --library-path "$home/root/usr/lib/x86_64-linux-gnu" "$home/root/usr/bin/python3.13" "\$@"
-PROGRAM
-    chmod +x "$home/python"
-    # These two are published as sources only; they are plain Python.
-    python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$home/wheels" pybars3==0.9.7 PyMeta3==0.5.1 || return 1
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$home/wheels" pip || return 1
-    "$home/python" "$(echo "$home"/wheels/pip-*.whl)/pip" install --quiet --disable-pip-version-check \
-        --root-user-action ignore --only-binary :all: --find-links "$home/wheels" \
-        --target "$home/site" --requirement "$list" || return 1
-    mark_installed "$set" "$list"
+    return 1
 }
 
 node_peers() {

@@ -54,10 +54,10 @@ def serving(home, folder, port):
     """Indexes the folder, timed, and serves it."""
     with tempfile.TemporaryDirectory() as own:
         environment = {
-            "PATH": os.environ["PATH"], "HOME": own, "PYTHONPATH": str(home / "site"),
+            "PATH": os.environ["PATH"], "HOME": own,
             "HF_HUB_OFFLINE": "1", "BASIC_MEMORY_NO_PROMOS": "1",
         }
-        program = [str(home / "python"), "-m", "basic_memory.cli.main"]
+        program = [str(home / "bin/python"), "-m", "basic_memory.cli.main"]
         def run(*words):
             subprocess.run(
                 [*program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -159,7 +159,7 @@ class OverBasicMemory:
     def over(self, documents, folder):
         from peers.bench import basic_memory
 
-        with basic_memory.serving(LOCAL / "python-3.13", folder, free_port()) as server:
+        with basic_memory.serving(LOCAL / "python-basic-memory", folder, free_port()) as server:
             self.seconds = server.seconds
             self.megabytes = memory(server.pid)[0]
             yield lambda question: server.search(question, HITS)
