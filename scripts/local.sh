@@ -60,7 +60,7 @@ python_peers() {
 basic_memory_peer() {
     local set=python-basic-memory list=$root/peers/python/requirements-basic-memory.txt newest
     for newest in python3.14 python3.13 python3.12; do
-        command -v "$newest" >/dev/null || continue
+        "$newest" --version >/dev/null 2>&1 || continue
         installed "$set" "$list" && [[ -d $local_folder/$set ]] && return 0
         echo "installing basic-memory"
         rm -rf "${local_folder:?}/$set"
