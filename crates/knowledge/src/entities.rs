@@ -19,7 +19,7 @@ use store::names::Fit;
 use store::ontology::Ontology;
 use store::{Tx, entities, fact_holds, identity};
 
-use crate::facts::sources::sources_for;
+use crate::facts::sources::{sources_for, unseen};
 
 pub use add_entity::{AddEntity, AddedEntity};
 pub use different_entities::{DifferentEntities, Differing, UndoDifferent};
@@ -144,10 +144,8 @@ pub(crate) async fn candidates(
     name: &str,
 ) -> Result<Vec<Candidate>> {
     let (kb, now) = (cx.target.id(), ledger::latest());
-    let mut found = cx.names.find(tx, kb, name, WEIGHED_MAX).await?;
-    let claims: Vec<FactId> = found.iter().map(|found| found.claim).collect();
-    let sources = sources_for(tx, (kb, cx.target.role()), &claims).await?;
-    found.retain(|found| sources.may_see(found.claim));
+    let unseen = unseen(tx, cx).await?;
+    let found = cx.names.find(tx, kb, (name, WEIGHED_MAX), &unseen).await?;
     let things: Vec<EntityId> = found.iter().map(|found| found.entity).collect();
     let known_as = ledger::canonicals(tx, kb, &things, now).await?;
     let mut fits: HashMap<EntityId, Fit> = HashMap::new();
@@ -161,7 +159,15 @@ pub(crate) async fn candidates(
     let folded = identity::members_of(tx, kb, &things, now).await?;
     let folds = folded.iter().map(|(member, _)| *member);
     let members: Vec<EntityId> = things.iter().copied().chain(folds).collect();
-    let counts = fact_holds::counts_of(tx, kb, &members, now).await?;
+    let mut counts = fact_holds::counts_of(tx, kb, &members, now).await?;
+    let unseen: Vec<FactId> = unseen.into_iter().collect();
+    for hold in fact_holds::open_of(tx, kb, &unseen).await? {
+        for end in [Some(hold.subject), hold.object].into_iter().flatten() {
+            if let Some(count) = counts.get_mut(&end) {
+                *count -= 1;
+            }
+        }
+    }
     let mut facts: HashMap<EntityId, u64> = HashMap::new();
     let own = things.iter().map(|&thing| (thing, thing));
     for (member, thing) in own.chain(folded) {

@@ -38,8 +38,6 @@ type Shared = Arc<tokio::sync::Mutex<Table>>;
 pub struct Found {
     /// Its thing, as the name was given: it may be folded into another.
     pub entity: EntityId,
-    /// The claim that gives the name.
-    pub claim: FactId,
     /// How the name fits.
     pub fit: Fit,
     /// Bytes of the name, folded.
@@ -76,13 +74,14 @@ impl Names {
     /// The names that have `text` within them, or else most of its words; those that fit best
     /// first, then the shortest, `limit` at most. A thing may have several.
     ///
-    /// Names that are held now, as the transaction sees it, whoever may see them.
+    /// Names that are held now, as the transaction sees it; those that the `hidden` claims give are
+    /// as if they were not there.
     pub async fn find(
         &self,
         tx: &mut Tx,
         kb: KbId,
-        text: &str,
-        limit: usize,
+        (text, limit): (&str, usize),
+        hidden: &HashSet<FactId>,
     ) -> Result<Vec<Found>, StoreError> {
         let table = {
             let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +89,7 @@ impl Names {
         };
         let mut table = table.lock().await;
         table.follow(tx, kb).await?;
-        Ok(table.find(text, limit))
+        Ok(table.find(text, limit, hidden))
     }
 
     /// Forgets a base's names; they are read again when asked for.
@@ -178,7 +177,7 @@ impl Table {
         near + self.starts[near..far].partition_point(|&start| start <= at) - 1
     }
 
-    fn find(&self, text: &str, limit: usize) -> Vec<Found> {
+    fn find(&self, text: &str, limit: usize, hidden: &HashSet<FactId>) -> Vec<Found> {
         let text = folded(text);
         if text.is_empty() {
             return Vec::new();
@@ -190,10 +189,12 @@ impl Table {
                 Fit::Part
             }
         };
-        let mut places: Vec<(usize, Fit)> =
-            self.with(&text).map(|place| (place, fit(place))).collect();
+        let is_shown = |place: &usize| !hidden.contains(&self.claims[*place]);
+        let with = self.with(&text).filter(is_shown);
+        let mut places: Vec<(usize, Fit)> = with.map(|place| (place, fit(place))).collect();
         if places.is_empty() {
             places = self.by_words(&text);
+            places.retain(|(place, _)| is_shown(place));
         }
         self.best(&places, limit)
     }
@@ -218,8 +219,7 @@ impl Table {
     /// The best `limit` of the names.
     fn best(&self, places: &[(usize, Fit)], limit: usize) -> Vec<Found> {
         let named = |&(place, fit): &(usize, Fit)| {
-            let (entity, claim) = (self.entities[place], self.claims[place]);
-            (Reverse(fit), self.name(place).len(), entity, claim)
+            (Reverse(fit), self.name(place).len(), self.entities[place])
         };
         let mut all: Vec<_> = places.iter().map(named).collect();
         if limit < all.len() {
@@ -228,9 +228,8 @@ impl Table {
         }
         all.sort_unstable();
         let found = all.into_iter();
-        let found = found.map(|(Reverse(fit), length, entity, claim)| Found {
+        let found = found.map(|(Reverse(fit), length, entity)| Found {
             entity,
-            claim,
             fit,
             length,
         });
@@ -260,7 +259,7 @@ mod tests {
     }
 
     fn found(table: &Table, text: &str) -> Vec<u128> {
-        let found = table.find(text, 10).into_iter();
+        let found = table.find(text, 10, &HashSet::new()).into_iter();
         found.map(|found| found.entity.uuid().as_u128()).collect()
     }
 
@@ -293,7 +292,7 @@ mod tests {
             if one != other {
                 proptest::prop_assert_ne!(folded(&one), folded(&other));
                 let table = table(&[&one, &other]);
-                let exact = table.find(&one, 10).into_iter().find(|found| found.fit == Fit::Exact);
+                let exact = table.find(&one, 10, &HashSet::new()).into_iter().find(|found| found.fit == Fit::Exact);
                 proptest::prop_assert_eq!(exact.map(|found| found.entity.uuid().as_u128()), Some(0));
             }
         }
@@ -317,6 +316,19 @@ mod tests {
         assert_eq!(found(&table, "Robotics Acme"), [0]);
         assert_eq!(found(&table, "Robotics Europe GmbH"), [0]);
         assert_eq!(found(&table, "Other Lab"), [] as [u128; 0]);
+    }
+
+    #[test]
+    fn a_hidden_name_takes_no_place_and_keeps_no_other_from_being_found() {
+        let table = table(&["Acme Robotics", "Acme Robotics Europe", "Acme Europe Lab"]);
+        let hidden: HashSet<FactId> = [0, 1].map(|id| FactId::new(Uuid::from_u128(id))).into();
+        let found = |text: &str, limit: usize| -> Vec<u128> {
+            let found = table.find(text, limit, &hidden).into_iter();
+            found.map(|found| found.entity.uuid().as_u128()).collect()
+        };
+        assert_eq!(found("acme", 1), [2]);
+        // As where no name had the text: by most of its words.
+        assert_eq!(found("Acme Robotics Europe", 10), [2]);
     }
 
     #[test]

@@ -54,6 +54,20 @@ async fn hidden(tx: &mut Tx, cx: &Cx<'_, Base>, lines: &[Line]) -> Result<HashSe
     Ok(suspects.into_iter().collect())
 }
 
+/// All facts that rest only on what the caller may not see: to be taken out before anything is
+/// counted, ranked or cut.
+pub async fn unseen(tx: &mut Tx, cx: &Cx<'_, Base>) -> Result<HashSet<FactId>> {
+    let (kb, role) = (cx.target.id(), cx.target.role());
+    let documents = documents::hidden_from(tx, kb, role, u32::MAX).await?;
+    if documents.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let resting = evidence::resting_on(tx, kb, &documents).await?;
+    let sources = sources(tx, cx, &resting).await?;
+    let unseen = resting.into_iter().filter(|&fact| !sources.may_see(fact));
+    Ok(unseen.collect())
+}
+
 /// The documents that facts rest on.
 pub struct Sources {
     /// Those that the reader may see, by fact, each once.

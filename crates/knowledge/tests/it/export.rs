@@ -522,6 +522,9 @@ on_both_engines! {
         assert!(seen.iter().all(|answer| !answer.contains("Zebra")), "{seen:#?}");
         assert!(all.iter().filter(|answer| answer.contains("Zebra")).count() >= 6, "{all:#?}");
         assert!(seen[1].contains("Ann") && seen[2].contains("Ann"));
+        // Counted is what the asker may see: the name, the work, and for an admin the other name.
+        assert!(seen[1].contains("\"fact_count\":2"), "{}", seen[1]);
+        assert!(all[1].contains("\"fact_count\":3"), "{}", all[1]);
     }
 
     async fn a_purged_document_leaves_no_word_in_a_graph_or_an_archive(app: &App) {
