@@ -1,9 +1,9 @@
 //! How many of the truly nearest rows the two stages find, against a plain scan over floats.
 //!
 //! The first stage sees a sign for each dimension, so what it loses depends on how many rows are
-//! scored after it. The bounds hold with a tenth of the rows scored: three of five of the nearest
+//! scored after it. The bounds hold with a tenth of the rows scored: three of four of the nearest
 //! where all directions are as likely (the hardest case: the nearest are hardly nearer than
-//! others), five of six where rows lie in clusters, as texts do. Up to [`RESCORED_MIN`] visible
+//! others), nine of ten where rows lie in clusters, as texts do. Up to [`RESCORED_MIN`] visible
 //! rows all are scored, and what is lost is the rounding to 8 bits.
 
 use std::collections::HashSet;
@@ -14,6 +14,7 @@ use super::*;
 
 const ASKED: usize = 20;
 const TOP: usize = 10;
+const WORLDS: u64 = 24;
 
 /// SplitMix64, as numbers from -1 to 1.
 struct Numbers(u64);
@@ -104,23 +105,30 @@ fn width() -> impl Strategy<Value = usize> {
     prop::sample::select(vec![64_usize, 128])
 }
 
+/// The mean over many worlds: among the 200 rows that one looks for, chance moves the share by
+/// some hundredths.
+fn mean_recall(world: (usize, usize, usize), rescored: usize, hidden_in_eight: u32) -> f64 {
+    let shares = (0..WORLDS).map(|seed| recall(seed, world, rescored, hidden_in_eight));
+    shares.sum::<f64>() / WORLDS as f64
+}
+
+#[test]
+fn of_rows_in_all_directions_three_of_four_are_found_with_a_tenth_scored() {
+    for width in [64, 128] {
+        let found = mean_recall((500, width, 0), 50, 0);
+        assert!(0.75 <= found, "{found} of {width}");
+    }
+}
+
+#[test]
+fn of_rows_in_clusters_nine_of_ten_are_found_with_a_tenth_scored() {
+    for (width, centres) in [(64, 8), (64, 30), (64, 59), (128, 8), (128, 30), (128, 59)] {
+        let found = mean_recall((500, width, centres), 50, 1);
+        assert!(0.9 <= found, "{found} of {width} in {centres}");
+    }
+}
+
 proptest! {
-    #[test]
-    fn of_rows_in_all_directions_three_of_five_are_found_with_a_tenth_scored(
-        seed in any::<u64>(), width in width(),
-    ) {
-        let found = recall(seed, (500, width, 0), 50, 0);
-        prop_assert!(0.6 <= found, "{found}");
-    }
-
-    #[test]
-    fn of_rows_in_clusters_five_of_six_are_found_with_a_tenth_scored(
-        seed in any::<u64>(), width in width(), centres in 8_usize..60,
-    ) {
-        let found = recall(seed, (500, width, centres), 50, 1);
-        prop_assert!(5.0 / 6.0 <= found, "{found}");
-    }
-
     #[test]
     fn whoever_sees_few_rows_is_shown_the_nearest_of_those(
         seed in any::<u64>(), width in width(), hidden in 5_u32..8,
