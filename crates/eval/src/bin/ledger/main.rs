@@ -4,7 +4,6 @@
 //! Driven by `peers/bench/facts.py`, which measures what a server then answers. Prints one JSON
 //! object: how much there is, and some of it to ask for.
 
-mod chance;
 mod world;
 
 use std::process::ExitCode;

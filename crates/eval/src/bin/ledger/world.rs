@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use store::entities::KindSource;
 use uuid::Uuid;
 
-use crate::chance::Chance;
+use eval::chance::Chance;
 
 /// Facts of the one employer at most, and their share of all before.
 const HUB_FACTS_MAX: usize = 400_000;

@@ -5,7 +5,6 @@
 //! prints one JSON object. It shares the machine with the server it measures, so it does as little
 //! as it can while the clock runs.
 
-mod chance;
 mod door;
 mod ingest;
 mod search;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::chance::Chance;
 use crate::door::Caller;
 use crate::words::Words;
 use crate::{Door, Failure};
+use eval::chance::Chance;
 
 /// Questions that a reader goes through, in turn.
 const QUESTIONS: usize = 250;

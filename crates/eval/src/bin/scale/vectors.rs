@@ -10,7 +10,7 @@ use store::vectors::Vector;
 use store::{Db, Options, bases, chunks, vectors};
 
 use crate::Failure;
-use crate::chance::Chance;
+use eval::chance::Chance;
 
 /// Passages given a vector in one transaction.
 const BATCH: u32 = 10_000;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::chance::Chance;
+use eval::chance::Chance;
 
 /// Words there are in each script.
 const WORDS: usize = 200_000;
