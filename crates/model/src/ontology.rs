@@ -129,17 +129,28 @@ impl RelationType {
     /// The attribute that names are claims of, the same in every base but for its id.
     pub fn known_as(kb: KbId, created_at: RecordTime) -> Self {
         Self {
-            id: Self::known_as_id(kb),
-            key: Self::KNOWN_AS.to_owned(),
             label: "known as".to_owned(),
             description: "A name that the thing goes by.".to_owned(),
-            iri: None,
             kind: RelationKind::Attribute,
+            datatype: Some(Datatype::Text),
+            ..Self::plain(Self::known_as_id(kb), Self::KNOWN_AS, created_at)
+        }
+    }
+
+    /// A state between things, labelled by its key, of which nothing more is said.
+    pub fn plain(id: RelationTypeId, key: &str, created_at: RecordTime) -> Self {
+        Self {
+            id,
+            key: key.to_owned(),
+            label: key.to_owned(),
+            description: String::new(),
+            iri: None,
+            kind: RelationKind::Relation,
             temporality: Temporality::State,
             axioms: Axioms::default(),
             inverse_of: None,
             sub_property_of: None,
-            datatype: Some(Datatype::Text),
+            datatype: None,
             unit: None,
             domains: Vec::new(),
             ranges: Vec::new(),

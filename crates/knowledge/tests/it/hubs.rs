@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ledger::{self, Assertion, Decision};
-use model::fact::{Bound, End, Fact, Object, Rank, Temporality, Validity, Value};
+use model::fact::{Bound, End, Fact, Object, Rank, Validity, Value};
 use model::holds::{Claim, contradictions, read_out};
 use model::ontology::{Axioms, RelationKind, RelationType};
 use model::time::Interval;
@@ -28,27 +28,14 @@ fn thing(number: u128) -> EntityId {
 }
 
 fn relation(number: u128, key: &str, functional: bool, inverse_functional: bool) -> RelationType {
+    let id = RelationTypeId::new(Uuid::from_u128((8 << 64) + number));
     RelationType {
-        id: RelationTypeId::new(Uuid::from_u128((8 << 64) + number)),
-        key: key.to_owned(),
-        label: key.to_owned(),
-        description: String::new(),
-        iri: None,
-        kind: RelationKind::Relation,
-        temporality: Temporality::State,
         axioms: Axioms {
             functional,
             inverse_functional,
             ..Axioms::default()
         },
-        inverse_of: None,
-        sub_property_of: None,
-        datatype: None,
-        unit: None,
-        domains: Vec::new(),
-        ranges: Vec::new(),
-        qualifiers: Vec::new(),
-        created_at: at(0),
+        ..RelationType::plain(id, key, at(0))
     }
 }
 

@@ -100,12 +100,8 @@ fn relation(kb: KbId, number: u8) -> RelationType {
         _ => (Temporality::Eternal, axioms(false, false)),
     };
     let is_attribute = number == 5;
+    let id = RelationTypeId::new(Uuid::new_v5(&kb.uuid(), &[number]));
     RelationType {
-        id: RelationTypeId::new(Uuid::new_v5(&kb.uuid(), &[number])),
-        key: format!("r{number}"),
-        label: format!("r{number}"),
-        description: String::new(),
-        iri: None,
         kind: if is_attribute {
             RelationKind::Attribute
         } else {
@@ -113,14 +109,8 @@ fn relation(kb: KbId, number: u8) -> RelationType {
         },
         temporality,
         axioms,
-        inverse_of: None,
-        sub_property_of: None,
         datatype: is_attribute.then_some(Datatype::Number),
-        unit: None,
-        domains: Vec::new(),
-        ranges: Vec::new(),
-        qualifiers: Vec::new(),
-        created_at: at(0),
+        ..RelationType::plain(id, &format!("r{number}"), at(0))
     }
 }
 

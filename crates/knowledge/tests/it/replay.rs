@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use engine::ledger::{self, Assertion, Decision};
 use model::fact::{Bound, End, Fact, Object, Rank, Temporality, Validity};
 use model::holds::{Claim, read_out};
-use model::ontology::{Axioms, RelationKind, RelationType};
+use model::ontology::{Axioms, RelationType};
 use model::time::Interval;
 use model::{EntityId, FactId, KbId, Precision, RecordTime, RelationTypeId, WorldTime};
 use store::events::Decider;
@@ -170,13 +170,8 @@ impl Replay<'_> {
     fn relation(&self, number: u32) -> RelationType {
         let functional = number.is_multiple_of(3);
         let name = format!("relation-{number}");
+        let id = RelationTypeId::new(Uuid::new_v5(&self.kb.uuid(), name.as_bytes()));
         RelationType {
-            id: RelationTypeId::new(Uuid::new_v5(&self.kb.uuid(), name.as_bytes())),
-            key: name.clone(),
-            label: name,
-            description: String::new(),
-            iri: None,
-            kind: RelationKind::Relation,
             temporality: if !functional && number % 4 == 1 {
                 Temporality::Event
             } else {
@@ -186,14 +181,7 @@ impl Replay<'_> {
                 functional,
                 ..Axioms::default()
             },
-            inverse_of: None,
-            sub_property_of: None,
-            datatype: None,
-            unit: None,
-            domains: Vec::new(),
-            ranges: Vec::new(),
-            qualifiers: Vec::new(),
-            created_at: at(0),
+            ..RelationType::plain(id, &name, at(0))
         }
     }
 

@@ -1,7 +1,7 @@
 //! People who work somewhere, lead something and know each other; one employer of very many.
 
 use engine::ledger::{Assertion, NewEntity};
-use model::fact::{Bound, End, Object, Rank, Temporality, Validity, Value};
+use model::fact::{Bound, End, Object, Rank, Validity, Value};
 use model::ontology::{Axioms, RelationKind, RelationType};
 use model::{EntityId, RecordTime, RelationTypeId, WorldTime};
 use serde_json::{Value as Json, json};
@@ -29,7 +29,7 @@ pub struct World {
 pub fn id(kind: u64, number: u64) -> Uuid {
     Uuid::from_u64_pair(
         (kind << 56) | number,
-        Chance::new(number ^ (kind << 56)).next(),
+        Chance::new(number ^ (kind << 56)).number(),
     )
 }
 
@@ -41,25 +41,13 @@ pub fn relations() -> [RelationType; 4] {
         (NOTED, "noted", RelationKind::Attribute, false),
     ]
     .map(|(number, key, kind, functional)| RelationType {
-        id: relation(number),
-        key: key.to_owned(),
         label: key.replace('_', " "),
-        description: String::new(),
-        iri: None,
         kind,
-        temporality: Temporality::State,
         axioms: Axioms {
             functional,
             ..Axioms::default()
         },
-        inverse_of: None,
-        sub_property_of: None,
-        datatype: None,
-        unit: None,
-        domains: Vec::new(),
-        ranges: Vec::new(),
-        qualifiers: Vec::new(),
-        created_at: RecordTime::from_micros(0),
+        ..RelationType::plain(relation(number), key, RecordTime::from_micros(0))
     })
 }
 

@@ -120,7 +120,7 @@ impl Words {
 
     /// A question that some document answers: words of a sentence of it, bare or as one would ask.
     pub fn question(&self, chance: &mut Chance, documents: u64) -> String {
-        let (_, text) = self.document(chance.next() % documents.max(1));
+        let (_, text) = self.document(chance.number() % documents.max(1));
         let sentences: Vec<&str> = text
             .split(['.', '\n'])
             .filter(|sentence| sentence.len() > 20)

@@ -9,7 +9,7 @@ use super::types::Types;
 use super::{add_all, key_for, label_for, set, told_loop, told_other_name};
 use crate::ontology::declared::{DeclaredProperty, LeftOut};
 use crate::ontology::hierarchy::{Conflict, Edge, settle};
-use crate::ontology::{Axioms, Datatype, RelationKind, RelationType};
+use crate::ontology::{Datatype, RelationKind, RelationType};
 use crate::{RecordTime, RelationTypeId};
 
 /// The relations and attributes with those of the file among them.
@@ -236,26 +236,17 @@ fn new_relation(
     property: &DeclaredProperty,
     created_at: RecordTime,
 ) -> RelationType {
+    let key = key_for(&property.iri, property.label.as_deref()).unwrap_or_default();
     RelationType {
-        id,
-        key: key_for(&property.iri, property.label.as_deref()).unwrap_or_default(),
         label: label_for(&property.iri),
-        description: String::new(),
         iri: Some(property.iri.clone()),
         kind: property.kind,
         temporality: property.temporality.unwrap_or_default(),
-        axioms: Axioms::default(),
-        inverse_of: None,
-        sub_property_of: None,
         datatype: match property.kind {
             RelationKind::Attribute => property.datatype.or(Some(Datatype::Text)),
             RelationKind::Relation => None,
         },
-        unit: None,
-        domains: Vec::new(),
-        ranges: Vec::new(),
-        qualifiers: Vec::new(),
-        created_at,
+        ..RelationType::plain(id, &key, created_at)
     }
 }
 
